@@ -14,7 +14,7 @@ from functools import partial
 
 from topodesign import run_plan, schedule
 from topodesign.base.units import format_rate, format_time
-from topodesign.execution.processes import started_by
+from topodesign.execution.processes import detect_launcher
 
 PLACES = (
     "uniring(1,12)",
@@ -41,7 +41,7 @@ def main() -> None:
                 partial(schedule, place, collective),
                 size=sizes,
                 iterations=20,
-                transport="mpi" if started_by() == "mpi" else "threads",
+                transport="mpi" if detect_launcher() == "mpi" else "threads",
             )
             wrong += not result.right
             if result.rank:

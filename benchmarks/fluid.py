@@ -21,7 +21,7 @@ from topodesign import build_fabric, schedule, verify
 from topodesign.base.errors import TooLargeError
 from topodesign.fabrics.fabric import Fabric
 from topodesign.optima.optimum import solve
-from topodesign.optima.question import asked
+from topodesign.optima.question import make_question
 from topodesign.optima.solution import Solution
 
 RAILS = {"NVLink": 1, "InfiniBand": 2}
@@ -93,7 +93,7 @@ def least(fabric: Fabric, collective: str, costs: dict[str, int], *, mirrored: b
     """Return the optimum of a fabric, and the processor seconds that it took."""
     start = time.process_time()
     there = {kind: Fraction(cost) for kind, cost in costs.items() if kind in fabric.classes}
-    best = solve(asked(fabric, collective, costs=there), "fluid", mirrored=mirrored)
+    best = solve(make_question(fabric, collective, costs=there), "fluid", mirrored=mirrored)
     return best, time.process_time() - start
 
 

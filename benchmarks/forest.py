@@ -20,11 +20,11 @@ import numpy as np
 from tests.samples.verdicts import verify_trees
 from topodesign.base import compiled
 from topodesign.fabrics.places import as_fabric
-from topodesign.optima.forest.bottleneck import optimum, solved
+from topodesign.optima.forest.bottleneck import optimum, solve_rate
 from topodesign.optima.forest.packing import Packing, pack_trees
 from topodesign.optima.forest.schedule import forest_schedule
 from topodesign.optima.forest.switch_removal import remove_switches
-from topodesign.optima.forest.tree_counts import FixedOptimum, fixed_optimum, smallest_trees
+from topodesign.optima.forest.tree_counts import FixedOptimum, find_fixed_optimum, smallest_trees
 from topodesign.topology.shifts import find_shifts
 from topodesign.topology.topology import Topology
 
@@ -44,7 +44,7 @@ def measured(action: Callable[[], Result], runs: int = 2) -> tuple[Result, float
     times = []
     for _ in range(runs):
         find_shifts.cache_clear()
-        solved.cache_clear()
+        solve_rate.cache_clear()
         start = time.process_time()
         result = action()
         times.append(time.process_time() - start)
@@ -53,7 +53,7 @@ def measured(action: Callable[[], Result], runs: int = 2) -> tuple[Result, float
 
 def best(topology: Topology) -> FixedOptimum:
     found = optimum(topology)
-    return fixed_optimum(topology, smallest_trees(topology, best=found), best=found)
+    return find_fixed_optimum(topology, smallest_trees(topology, best=found), best=found)
 
 
 def packed(fixed: FixedOptimum) -> Packing:

@@ -10,9 +10,9 @@ import time
 
 import numpy as np
 
-from topodesign.base.compiled import Ints, compiled
+from topodesign.base.compiled import Ints, compile_kernel
 from topodesign.base.spec import parse
-from topodesign.search.cosets import numbered
+from topodesign.search.cosets import number_group
 from topodesign.search.screening_kernels import Turns, field_of, screen
 from topodesign.search.voltage_kernels import _scratch, _walk, _way, _write
 
@@ -30,7 +30,7 @@ CASES = (
 DRAWS = 2000
 
 
-@compiled
+@compile_kernel
 def by_bitsets(head: Ints, drawn: Ints, turns: Turns, depth: int, orbits: int) -> int:
     """Return how many nodes all lifts with the drawn voltages exclude, a row of voltages for each."""
     degree, nodes = len(head) // orbits, orbits * len(turns.coset)
@@ -41,7 +41,7 @@ def by_bitsets(head: Ints, drawn: Ints, turns: Turns, depth: int, orbits: int) -
     return total
 
 
-@compiled
+@compile_kernel
 def node_by_node(ends: tuple[Ints, Ints], drawn: Ints, turns: Turns, depth: int, orbits: int) -> int:
     """Return the same."""
     tail, head = ends
@@ -57,7 +57,7 @@ def node_by_node(ends: tuple[Ints, Ints], drawn: Ints, turns: Turns, depth: int,
 
 def measure(orbits: int, degree: int, depth: int, text: str) -> tuple[float, float]:
     """Return lifts a second by bitsets and node by node."""
-    group = numbered(parse(text))
+    group = number_group(parse(text))
     order, size = group.base.order, orbits * degree
     rng = np.random.Generator(np.random.PCG64(1))
     tail = np.repeat(np.arange(orbits), degree)
@@ -77,7 +77,7 @@ def measure(orbits: int, degree: int, depth: int, text: str) -> tuple[float, flo
 def main() -> None:
     print("     N  d  steps  orbits  group                                   bitsets  by node   ratio   lifts a second")
     for orbits, degree, depth, text in CASES:
-        nodes = orbits * numbered(parse(text)).base.order
+        nodes = orbits * number_group(parse(text)).base.order
         bits, walks = measure(orbits, degree, depth, text)
         print(f"{nodes:6} {degree:2} {depth:6} {orbits:7}  {text:38} {bits:8.0f} {walks:8.0f} {bits / walks:6.1f}x")
 

@@ -62,7 +62,7 @@ UPWARD: dict[tuple[str, str], str] = {}
 # Modules that import names by text: they alone may, since the walk below cannot see it.
 BY_NAME = {
     "__init__.py",
-    "base/doors.py",
+    "base/entry_points.py",
     "base/machine.py",
     "base/records.py",
     "cli/lazy.py",

@@ -16,7 +16,7 @@ from topodesign.fabrics.fabric import NODE_BANDWIDTH
 from topodesign.report.comparison.compare import compare
 from topodesign.report.comparison.methods import compare_methods
 from topodesign.schedulers.price import price_all_to_all, price_plans
-from topodesign.schedulers.stored import stored
+from topodesign.schedulers.stored import get_stored
 from topodesign.topology.topology import Topology
 
 
@@ -58,7 +58,7 @@ def test_stored_plans_are_known_however_nodes_are_numbered(spec: str) -> None:
     prices = price_plans(relabel(build(spec), 1))
     assert prices.cheapest == price_plans(build(spec)).cheapest
     for collective, plans in zip((REDUCE_SCATTER, ALLGATHER), prices.plans, strict=True):
-        kept = stored(spec, collective)
+        kept = get_stored(spec, collective)
         assert kept is not None
         assert min(plan.cost.bandwidth for plan in plans) <= kept.cost.bandwidth
 

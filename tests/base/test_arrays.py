@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from topodesign.base.arrays import distinct, earlier, owned, ranges, sealed, stable_order
+from topodesign.base.arrays import distinct, earlier, own_array, ranges, seal_array, stable_order
 from topodesign.base.dominance import find_unbeaten
 
 Ints = NDArray[np.int64]
@@ -37,7 +37,7 @@ def test_nobody_can_change_what_is_owned(way: Callable[[Ints], Ints]) -> None:
     array = np.arange(6)
     given = way(array)
     writeable = given.flags.writeable
-    kept = owned(given)
+    kept = own_array(given)
     before = kept.copy()
     array[:] = -1
     assert np.array_equal(kept, before)
@@ -49,17 +49,17 @@ def test_nobody_can_change_what_is_owned(way: Callable[[Ints], Ints]) -> None:
 
 def test_buffers_are_copied_unless_they_are_bytes() -> None:
     changeable = bytearray(16)
-    kept = owned(read_only_view(np.frombuffer(changeable, dtype=np.int64)))
+    kept = own_array(read_only_view(np.frombuffer(changeable, dtype=np.int64)))
     changeable[0] = 1
     assert not kept.any()
     fixed = np.frombuffer(bytes(16), dtype=np.int64)
-    assert owned(fixed) is fixed
+    assert own_array(fixed) is fixed
 
 
 def test_what_is_sealed_is_not_copied() -> None:
-    array: NDArray[Any] = sealed(np.arange(6))
-    for given in (array, array[::2], array.reshape(2, 3), owned(np.arange(3))):
-        assert owned(given) is given
+    array: NDArray[Any] = seal_array(np.arange(6))
+    for given in (array, array[::2], array.reshape(2, 3), own_array(np.arange(3))):
+        assert own_array(given) is given
 
 
 @pytest.mark.parametrize("values", [[], [3], [2, 2, 2], [5, -1, 5, 0, -1]])

@@ -31,14 +31,14 @@ from topodesign.collectives import as_collective
 from topodesign.compiler.compilation import compile_plan
 from topodesign.compiler.frontends import packing, rounds_kernels, thread_kernels
 from topodesign.compiler.frontends.progress import ends
-from topodesign.fabrics.boxes import join, named_box
+from topodesign.fabrics.boxes import get_box, join
 from topodesign.optima.fluid import arborescence_kernels
 from topodesign.optima.fluid.cheapest_tree import cheapest_arborescence, proven_price
 from topodesign.optima.forest import lowering_kernels, packing_kernels
 from topodesign.optima.forest import repair_kernels as tree_kernels
 from topodesign.optima.forest.allreduce import allreduce_optimum
 from topodesign.optima.forest.bottleneck import optimum, with_capacity
-from topodesign.optima.forest.repair import repaired as repaired_trees
+from topodesign.optima.forest.repair import repair_trees as repaired_trees
 from topodesign.optima.forest.schedule import forest_schedule
 from topodesign.optima.forest.switch_removal import remove_switches
 from topodesign.plans.flow_ops import flow_of_rounds
@@ -55,7 +55,7 @@ from topodesign.pricing.deferral import defer
 from topodesign.pricing.split_routes import equal_split
 from topodesign.runtime.machine import proof_kernels
 from topodesign.schedulers import balanced_paths_kernels, in_order, scheduling
-from topodesign.schedulers.balanced_paths import balanced_paths
+from topodesign.schedulers.balanced_paths import balance_paths
 from topodesign.schedulers.spff import spff
 from topodesign.schedulers.time_expanded import (
     copying_kernels,
@@ -67,20 +67,20 @@ from topodesign.schedulers.time_expanded import (
 )
 from topodesign.schedulers.time_expanded.forward import forward_chunks
 from topodesign.schedulers.time_expanded.greedy import copy_chunks
-from topodesign.schedulers.time_expanded.merging import repaired
+from topodesign.schedulers.time_expanded.merging import repair_sends
 from topodesign.schedulers.time_expanded.network import chunks_of, network_of
 from topodesign.solve import flow_kernels
 from topodesign.solve.flows import kernels as concurrent_kernels
 from topodesign.solve.flows.concurrent import tree
-from topodesign.solve.flows.potentials import balanced_flow
-from topodesign.solve.maxflow import balanced_part
+from topodesign.solve.flows.potentials import find_balanced_flow
+from topodesign.solve.maxflow import balance_switches
 from topodesign.topology import symmetry
 from topodesign.topology.library import build
 from topodesign.topology.quotient import quotient
 from topodesign.topology.topology import Topology
 from topodesign.wiring.change import field_kernels, fields
 from topodesign.wiring.change.change import fewest_moves
-from topodesign.wiring.change.fields import labelled, spread
+from topodesign.wiring.change.fields import label_links, spread_hosts
 from topodesign.wiring.plan import pods_kernels
 from topodesign.wiring.plan.planner import order_in_pods
 
@@ -130,7 +130,7 @@ def shared(digraph: Topology) -> None:
     problem = quotient(digraph)
     tree(problem, 0, np.arange(len(problem.arcs)) % 3 + 1)
     equal_split(problem)
-    balanced_flow(problem, gap=Fraction(1, 10), seconds=0.02)
+    find_balanced_flow(problem, gap=Fraction(1, 10), seconds=0.02)
 
 
 def replayed(digraph: Topology) -> None:
@@ -162,8 +162,8 @@ def moved(digraph: Topology) -> None:
 def placed(digraph: Topology) -> None:
     nodes = digraph.nodes
     arcs = np.repeat(np.stack((digraph.src, digraph.dst), axis=1), digraph.capacity, axis=0)
-    have, want = (labelled(nodes, np.insert(one, 2, 0, axis=1)) for one in (arcs, nodes - 1 - arcs))
-    assert sorted(spread(have, want, np.arange(nodes) % 2, range(nodes), seed=1)) == list(range(nodes))
+    have, want = (label_links(nodes, np.insert(one, 2, 0, axis=1)) for one in (arcs, nodes - 1 - arcs))
+    assert sorted(spread_hosts(have, want, np.arange(nodes) % 2, range(nodes), seed=1)) == list(range(nodes))
     lanes = np.array([[node % 2, 1 - node % 2] for node in range(nodes + 2)]) * digraph.degree + 1
     order_in_pods(digraph, lanes, range(nodes), duplex=False, seed=1)
 
@@ -182,7 +182,7 @@ def proved(digraph: Topology) -> None:
 
 def flowed(fabric: Topology) -> None:
     optimum(fabric)
-    balanced_part(fabric, fabric.capacity + 1)
+    balance_switches(fabric, fabric.capacity + 1)
     remove_switches(with_capacity(fabric, fabric.nodes * fabric.capacity), 1)  # enough for a tree of every node
     if not fabric.switches:
         allreduce_optimum(fabric)
@@ -214,7 +214,7 @@ def spread_out(digraph: Topology) -> None:
     arcs = digraph.src[keep], digraph.dst[keep], digraph.capacity[keep]
     pairs = np.argwhere(~np.eye(digraph.nodes, dtype=bool))
     for aim in ((), (Fraction(1),) * int(distance.max())):
-        balanced_paths(distance, arcs, pairs, steps=int(distance.max()), chunks=2, aim=aim)
+        balance_paths(distance, arcs, pairs, steps=int(distance.max()), chunks=2, aim=aim)
 
 
 def synthesized(digraph: Topology) -> None:
@@ -230,12 +230,12 @@ def mended(digraph: Topology) -> None:
         network = network_of(digraph, times)
         chunks = chunks_of(network, collective, 1)
         send = copy_chunks if collective.name == "allgather" else forward_chunks
-        repaired(network, chunks, send(network, chunks, 0), 0, schedules=10)
+        repair_sends(network, chunks, send(network, chunks, 0), 0, schedules=10)
 
 
 def flown(digraph: Topology) -> None:
     for box in ("pcie_pair", "dgx_h100"):
-        fabric = replace(join(named_box(parse(f"{box}()")), digraph), name="wired boxes")
+        fabric = replace(join(get_box(parse(f"{box}()")), digraph), name="wired boxes")
         scheduling.schedule(fabric, "allreduce", method="boxes", chunks=1, size=2**20)
 
 
@@ -317,7 +317,9 @@ def test_tiers_agree_where_machine_code_is_loaded_without_numba() -> None:
 def test_all_modules_with_two_tiers_are_exercised() -> None:
     exercised = {module.__name__ for modules, *_ in EXERCISES for module in modules}
     names = [".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts) for path in PACKAGE.rglob("*.py")]
-    tiers = [name for name in names if "\n@tiered(" in (PACKAGE.parent / f"{name.replace('.', '/')}.py").read_text()]
+    tiers = [
+        name for name in names if "\n@tier_kernel(" in (PACKAGE.parent / f"{name.replace('.', '/')}.py").read_text()
+    ]
     assert exercised == set(tiers)
 
 
@@ -341,7 +343,7 @@ def test_a_kernel_loses_its_patience() -> None:
             total += step
         return total
 
-    kernel = compiled.tiered(lambda steps: steps)(loop)
+    kernel = compiled.tier_kernel(lambda steps: steps)(loop)
     kernel.__dict__["machine"] = machine
     few = int(compiled.PATIENCE * 1e6) // 10
     assert kernel(few) == loop(few)

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from topodesign.base.deadline import OutOfTime, Stopwatch, check, deadline, limited, passed, undisturbed
+from topodesign.base.deadline import OutOfTime, Stopwatch, check, deadline, defer_deadline, has_passed, is_limited
 
 
 def spin(seconds: float = 1e9) -> None:
@@ -33,7 +33,7 @@ def test_work_without_end_ends() -> None:
     assert time.monotonic() - start >= 0.05
     assert signal.getsignal(signal.SIGALRM) == before
     assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
-    assert not limited()
+    assert not is_limited()
     check()
 
 
@@ -50,7 +50,7 @@ def test_what_is_raised_in_its_place_is_the_end_of_the_time() -> None:
         raise TypeError("this")
 
     def fail() -> None:
-        with undisturbed():
+        with defer_deadline():
             spin(0.05)
             raise TypeError("that")  # before anybody was notified
 
@@ -60,8 +60,8 @@ def test_what_is_raised_in_its_place_is_the_end_of_the_time() -> None:
 
 def test_what_is_done_in_time_is_left_alone() -> None:
     with deadline(60):
-        assert limited()
-        assert not passed()
+        assert is_limited()
+        assert not has_passed()
         check()
     time.sleep(0.01)
 
@@ -102,7 +102,7 @@ def test_the_earlier_of_two_deadlines_counts() -> None:
     with deadline(60):
         with pytest.raises(OutOfTime), deadline(0.02):
             time.sleep(5)
-        assert not passed()
+        assert not has_passed()
 
 
 def test_nothing_is_raised_where_it_must_not_be() -> None:
@@ -110,9 +110,9 @@ def test_nothing_is_raised_where_it_must_not_be() -> None:
 
     def work() -> None:
         spin(0.2)
-        reached.append(passed())
+        reached.append(has_passed())
 
-    with pytest.raises(OutOfTime), deadline(0.02), undisturbed():
+    with pytest.raises(OutOfTime), deadline(0.02), defer_deadline():
         work()
     assert reached == [True]
 

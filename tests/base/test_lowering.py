@@ -10,7 +10,7 @@ import pytest
 from numba import njit
 from numba.np import arrayobj
 
-from topodesign.base.compiled import compiled
+from topodesign.base.compiled import compile_kernel
 from topodesign.base.lowering import compile_lazily, object_code
 
 
@@ -36,7 +36,7 @@ def test_what_is_of_another_size_is_refused() -> None:
     _, code = object_code(made("def function(into, values): into[:2] = values"), (np.arange(3), np.arange(2)))
     assert len(code) < 8000
     assert arrayobj.raise_with_shape_context is usual
-    kernel = compiled(made("def function(into, values): into[:2] = values"))
+    kernel = compile_kernel(made("def function(into, values): into[:2] = values"))
     for values in (1, 2):
         kernel(into := np.zeros(3, np.int64), np.full(values, 7))
         assert into.tolist() == [7, 7, 0]

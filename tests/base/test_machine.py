@@ -21,17 +21,17 @@ from topodesign.base.errors import FileFormatError
 from topodesign.base.machine import Entrance, portable
 
 
-@compiled.compiled
+@compiled.compile_kernel
 def _double(number: int) -> int:
     return 2 * number
 
 
-@compiled.compiled
+@compiled.compile_kernel
 def _triple(number: int) -> int:
     return number + _double(number)
 
 
-@compiled.compiled
+@compiled.compile_kernel
 def _doubles(values: Ints) -> Ints:
     return values + values
 
@@ -125,7 +125,7 @@ def test_another_source_is_another_file(folder: Path, monkeypatch: pytest.Monkey
         compile("def multiplied(number): return FACTOR * number", "code.py", "exec").co_consts[0], {"__name__": "code"}
     )
     assert Kernel(_triple._source, None).machine(5) == 15
-    monkeypatch.setitem(_triple._source.__globals__, "_double", compiled.compiled(fourfold))
+    monkeypatch.setitem(_triple._source.__globals__, "_double", compiled.compile_kernel(fourfold))
     assert Kernel(_triple._source, None).machine(5) == 25
     for value in (3, 7):
         multiplied.__globals__["FACTOR"] = value
@@ -141,7 +141,7 @@ def test_each_form_of_arguments_is_told_apart(folder: Path) -> None:
             found += value * times
         return found
 
-    kernel = compiled.compiled(total)
+    kernel = compiled.compile_kernel(total)
     numbers = np.arange(12)
     frozen = np.arange(12)
     frozen.flags.writeable = False
@@ -166,7 +166,7 @@ def test_numbers_of_more_than_64_bits_and_other_things_are_refused(folder: Path)
 
 
 def test_what_a_kernel_raises_comes_out(folder: Path) -> None:
-    @compiled.compiled
+    @compiled.compile_kernel
     def empty(size: int) -> Ints:
         return np.empty(size, np.int64)
 
@@ -176,7 +176,7 @@ def test_what_a_kernel_raises_comes_out(folder: Path) -> None:
 
 
 def test_arrays_keep_what_they_are_on(folder: Path) -> None:
-    @compiled.compiled
+    @compiled.compile_kernel
     def parts(values: Ints) -> tuple[Ints, Ints, Ints]:
         return values, values[1:], values + 1
 
@@ -192,7 +192,7 @@ def test_arrays_keep_what_they_are_on(folder: Path) -> None:
 
 
 def test_memory_is_given_back(folder: Path) -> None:
-    @compiled.compiled
+    @compiled.compile_kernel
     def make(values: Ints) -> tuple[Ints, Ints]:
         return values[1:], np.ones(10**6, np.int64)
 
@@ -207,7 +207,7 @@ def test_memory_is_given_back(folder: Path) -> None:
 
 
 def test_other_threads_run_meanwhile(folder: Path) -> None:
-    @compiled.compiled
+    @compiled.compile_kernel
     def draw(rounds: int, state: Masks) -> Any:
         last = state[0]
         for _ in range(rounds):

@@ -9,7 +9,7 @@ import pytest
 
 from topodesign import Catalog, build, least_steps, lower_bound
 from topodesign.base.cost import moore_bound, moore_distances
-from topodesign.base.moore import free_port_order, moore_order, why_impossible
+from topodesign.base.moore import explain_impossible, free_port_order, moore_order
 from topodesign.catalog.sizes import DEGREES
 from topodesign.pricing.evaluation import price
 
@@ -36,9 +36,9 @@ def test_nothing_that_is_known_is_called_impossible(duplex: bool) -> None:
     for degree, orders in (RECORD_GRAPHS if duplex else RECORD_DIGRAPHS).items():
         for steps, order in orders.items():
             assert order <= moore_order(degree, steps, duplex=duplex)
-            assert why_impossible(order, degree, steps, duplex=duplex) is None
+            assert explain_impossible(order, degree, steps, duplex=duplex) is None
             assert (
-                why_impossible(moore_order(degree, steps, duplex=duplex) + 1, degree, steps, duplex=duplex)
+                explain_impossible(moore_order(degree, steps, duplex=duplex) + 1, degree, steps, duplex=duplex)
             ) is not None
 
 
@@ -107,7 +107,7 @@ def _exists(nodes: int, degree: int, steps: int, *, duplex: bool) -> bool:
     ],
 )  # fmt: skip
 def test_theorems_against_all_digraphs_of_a_size(nodes: int, degree: int, steps: int, duplex: bool) -> None:
-    possible = why_impossible(nodes, degree, steps, duplex=duplex) is None
+    possible = explain_impossible(nodes, degree, steps, duplex=duplex) is None
     assert _exists(nodes, degree, steps, duplex=duplex) == possible
 
 

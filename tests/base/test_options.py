@@ -7,7 +7,7 @@ from typing import Annotated, Any, TypedDict, Unpack
 import pytest
 
 from topodesign.base.errors import ParameterError, UnitError
-from topodesign.base.options import Amount, Choice, Flag, Option, Span, Whole, declared, read, takes, with_fields
+from topodesign.base.options import Amount, Choice, Flag, Option, Span, Whole, collect_options, read, takes, with_fields
 from topodesign.base.units import Quantity, as_size
 from topodesign.base.work_options import OwnTimingOptions, TimingOptions
 
@@ -67,7 +67,7 @@ def test_signatures_and_help_know_every_option() -> None:
         """
 
     parameters = inspect.signature(play).parameters
-    assert list(parameters) == ["game", *declared(Toy)]
+    assert list(parameters) == ["game", *collect_options(Toy)]
     assert parameters["colour"].default == "blue"
     assert parameters["size"].annotation == "str | int | float | fractions.Fraction"
     said = inspect.getdoc(play) or ""
@@ -89,4 +89,4 @@ def test_a_field_without_an_option_is_no_group() -> None:
         size: int
 
     with pytest.raises(TypeError, match="size of Wrong"):
-        declared(Wrong)
+        collect_options(Wrong)

@@ -14,19 +14,19 @@ from click.testing import CliRunner
 
 from tests.report.test_first_use import COMMANDS
 from topodesign.base.errors import FileFormatError, ParameterError
-from topodesign.base.shipped import copy_examples, examples, shipped_folder
-from topodesign.catalog.files import catalog_file, degrees, packed_file, whole_text
+from topodesign.base.shipped import copy_examples, examples, find_shipped_folder
+from topodesign.catalog.files import catalog_file, degrees, get_packed_path, whole_text
 from topodesign.cli.main import program
 from topodesign.fabrics.files import read_fabric
 
 NAMES = [example.name for example in examples()]
-ROOT = shipped_folder("catalog").parent
+ROOT = find_shipped_folder("catalog").parent
 LARGEST_WHEEL = 10**7
 """Bytes of what everybody downloads who installs the package."""
 
 
 def test_the_index_tells_every_file() -> None:
-    assert sorted([*NAMES, "index.csv"]) == sorted(path.name for path in shipped_folder("configs").iterdir())
+    assert sorted([*NAMES, "index.csv"]) == sorted(path.name for path in find_shipped_folder("configs").iterdir())
     assert sorted(NAMES) == NAMES
     for example in examples():
         assert example.path.is_file()
@@ -34,14 +34,14 @@ def test_the_index_tells_every_file() -> None:
 
 
 def test_the_catalog_is_shipped() -> None:
-    assert len(list(shipped_folder("catalog").glob("degree_*.tsv"))) == 15
+    assert len(list(find_shipped_folder("catalog").glob("degree_*.tsv"))) == 15
 
 
 def test_an_installed_package_has_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "_data" / "configs").mkdir(parents=True)
     monkeypatch.setattr("topodesign.base.shipped._PACKAGE", tmp_path)
-    assert shipped_folder("configs") == tmp_path / "_data" / "configs"
-    assert shipped_folder("catalog") == tmp_path.parent / "catalog"
+    assert find_shipped_folder("configs") == tmp_path / "_data" / "configs"
+    assert find_shipped_folder("catalog") == tmp_path.parent / "catalog"
     with pytest.raises(FileFormatError, match="is the installation whole"):
         examples()
 
@@ -68,10 +68,10 @@ def test_a_wheel_has_the_catalog_packed(tmp_path: Path) -> None:
     assert wheel.stat().st_size < LARGEST_WHEEL
     shutil.unpack_archive(wheel, tmp_path / "installed", "zip")
     data = tmp_path / "installed" / "topodesign" / "_data"
-    there, here = data / "catalog", shipped_folder("catalog")
+    there, here = data / "catalog", find_shipped_folder("catalog")
     assert degrees(there) == degrees(here)
     for degree in degrees(here):
-        assert packed_file(there, degree).is_file()
+        assert get_packed_path(there, degree).is_file()
         assert not catalog_file(there, degree).exists()
         assert whole_text(there, degree) == catalog_file(here, degree).read_bytes()
     prices = {path.name: path.read_bytes() for path in (*here.glob("all_to_all_*.tsv"), *here.glob("exchange_*.tsv"))}
@@ -106,7 +106,9 @@ def test_copies_are_equal_and_never_overwrite(tmp_path: Path) -> None:
     some, other = NAMES[:2], NAMES[2]
     copied = copy_examples([*some, some[0]], tmp_path / "new" / "folder")
     assert [path.name for path in copied] == some
-    assert [path.read_bytes() for path in copied] == [(shipped_folder("configs") / name).read_bytes() for name in some]
+    assert [path.read_bytes() for path in copied] == [
+        (find_shipped_folder("configs") / name).read_bytes() for name in some
+    ]
     copied[0].write_text("mine")
     with pytest.raises(FileFormatError, match="already exists"):
         copy_examples([other, some[0]], copied[0].parent)

@@ -18,14 +18,14 @@ import pytest
 import topodesign
 from topodesign.base.errors import FileFormatError
 from topodesign.base.strict_json import parse_json
-from topodesign.base.tables import csv_rows, fixed_columns, named_columns, parse_csv, write_csv
+from topodesign.base.tables import csv_rows, parse_csv, read_fixed_columns, read_named_columns, write_csv
 from topodesign.base.text_files import begins_as_xml, open_input, read_bytes, read_head, read_text
 from topodesign.base.zips import write_zip
 
 READERS: list[Callable[[str], Iterator[Any]]] = [
     csv_rows,
-    lambda text: named_columns(text, ("a", "b")),
-    lambda text: fixed_columns(text, ("a", "b"), "a row such as 1,2"),
+    lambda text: read_named_columns(text, ("a", "b")),
+    lambda text: read_fixed_columns(text, ("a", "b"), "a row such as 1,2"),
     lambda text: parse_csv(text, ("a",), ("b",)),
 ]
 
@@ -50,8 +50,8 @@ def test_rows_have_the_line_they_end_on() -> None:
 
 
 def test_columns_by_name_and_by_place() -> None:
-    assert list(named_columns("b,more,a\n1,2,3\n", ("a", "b"))) == [(2, {"b": "1", "more": "2", "a": "3"})]
-    assert list(fixed_columns("A, b\n 1,2 \n", ("a", "b", "c"), "a row", optional=1)) == [(2, ["1", "2"])]
+    assert list(read_named_columns("b,more,a\n1,2,3\n", ("a", "b"))) == [(2, {"b": "1", "more": "2", "a": "3"})]
+    assert list(read_fixed_columns("A, b\n 1,2 \n", ("a", "b", "c"), "a row", optional=1)) == [(2, ["1", "2"])]
     assert [row["a"].value for row in parse_csv("b,a\n,x\n,\n", ("a",), ("b",))] == ["x"]
 
 
@@ -79,7 +79,7 @@ def test_no_cell_is_a_formula_and_all_are_read_back(start: str) -> None:
     assert not raw.lstrip().startswith(("=", "+", "-", "@"))
     assert number == "-1"
     assert list(csv_rows(text))[1:] == [(2, [cell, "-1"])]
-    ((_, row),) = named_columns(text, ("name",))
+    ((_, row),) = read_named_columns(text, ("name",))
     assert row["name"] == cell
 
 

@@ -27,12 +27,12 @@ from topodesign.base.units import (
     format_bandwidth,
     format_rate,
     format_size,
+    format_size_rounded,
     format_time,
     parse_bandwidth,
     parse_size,
     parse_time,
     read_number,
-    rounded_size,
 )
 
 Parser = Callable[[str], Fraction]
@@ -350,7 +350,7 @@ def test_units_that_are_nearly_known_are_suggested(parse: Parser, text: str, mea
     ("size", "text"), [(490196, "479KiB"), (5, "5B"), (1536, "1.5KiB"), (3 * 2**20 + 5, "3MiB"), (2**33, "8GiB")]
 )
 def test_sizes_are_rounded_for_people(size: int, text: str) -> None:
-    assert rounded_size(Fraction(size)) == text
+    assert format_size_rounded(Fraction(size)) == text
 
 
 @pytest.mark.parametrize(

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 import topodesign
 from topodesign.base.claims import Among, Claim, Of, Proof
-from topodesign.base.fitted import columns_of, fitted
+from topodesign.base.fitted import columns_of, fit_lines
 from topodesign.base.spec import parse
-from topodesign.base.wording import counted, listed, nearest, suggest, with_article
+from topodesign.base.wording import count_noun, join_words, nearest, suggest, with_article
 from topodesign.collectives import COLLECTIVES
 
 WORDS = st.lists(st.text("abcdefgh-_0123", min_size=3, max_size=12), min_size=1, max_size=40, unique=True)
@@ -43,9 +43,9 @@ def test_whatever_is_typed_is_answered_in_one_short_line(word: object, known: li
 
 
 def test_lists_are_short() -> None:
-    assert listed(list("abcd")) == "a, b, c and d"
-    assert listed(list("abcdef")) == "a, b, c and 3 more"
-    assert counted(1, "switch", "switches") == "1 switch"
+    assert join_words(list("abcd")) == "a, b, c and d"
+    assert join_words(list("abcdef")) == "a, b, c and 3 more"
+    assert count_noun(1, "switch", "switches") == "1 switch"
     assert suggest("zz", [f"n{number}" for number in range(1000)]).endswith(" and 968 more")
 
 
@@ -77,7 +77,7 @@ LINES = st.lists(st.text(alphabet="ab1.,-(/| ", max_size=90), max_size=6).map("\
 
 @given(LINES, st.integers(1, 90))
 def test_words_that_fit_stay_whole_and_all_stay_in_order(text: str, width: int) -> None:
-    found, width = fitted(text, width), max(width, 20)
+    found, width = fit_lines(text, width), max(width, 20)
     assert "".join(found.split()) == "".join(text.split())
     assert {word for word in text.split() if len(word) <= width // 2} <= set(found.split())
     for line in found.split("\n"):
@@ -86,18 +86,18 @@ def test_words_that_fit_stay_whole_and_all_stay_in_order(text: str, width: int) 
 
 @given(LINES)
 def test_what_fits_is_left_alone(text: str) -> None:
-    assert fitted(text, 100) == text
+    assert fit_lines(text, 100) == text
 
 
 def test_the_second_column_stays_a_column() -> None:
     text = "  allreduce       177.067GB/s  reduce-scatter, then allgather"
-    assert fitted(text, 50) == "  allreduce       177.067GB/s  reduce-scatter,\n                  then allgather"
-    assert fitted("one " * 20, 30).startswith("one one")
+    assert fit_lines(text, 50) == "  allreduce       177.067GB/s  reduce-scatter,\n                  then allgather"
+    assert fit_lines("one " * 20, 30).startswith("one one")
 
 
 def test_a_long_spec_is_broken_at_commas_and_reads_as_before() -> None:
     spec = "delete(cayley(metacyclic(41,25,10),402,523,570,695),164,7,735,7,171,23,615,16)"
-    found = fitted(f"best:  {spec}", 40)
+    found = fit_lines(f"best:  {spec}", 40)
     assert max(map(len, found.splitlines())) <= 40
     assert all(line.endswith(",") for line in found.splitlines()[1:-1])
     assert str(parse(found.removeprefix("best:"))) == spec

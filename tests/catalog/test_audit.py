@@ -22,10 +22,10 @@ from topodesign.catalog.files import default_directory
 from topodesign.catalog.lookup import Catalog
 from topodesign.catalog.replayed import Digraph, Wrong, orbits_of, replay
 from topodesign.catalog.rows import read_row
-from topodesign.catalog.verify import stored_rows, verify
+from topodesign.catalog.verify import read_stored_rows, verify
 from topodesign.pricing.closed_form import price
 from topodesign.pricing.deferral import Moves
-from topodesign.pricing.evaluation import cheaper, deferred_both
+from topodesign.pricing.evaluation import cheaper, price_both_deferred
 from topodesign.pricing.split_deferral import best_deferral
 from topodesign.topology.library import build
 from topodesign.topology.topology import Topology
@@ -186,7 +186,7 @@ def test_schedules_that_are_none_are_refused(name: str, words: str) -> None:
 def test_deferred_rows() -> None:
     spec = "randomregulargraph(20,4,1)"
     row, topology = row_of(spec), build(spec)
-    there, back = map(cheaper, (row.cost, row.allgather), deferred_both(topology))
+    there, back = map(cheaper, (row.cost, row.allgather), price_both_deferred(topology))
     right = replace(row, basis=Basis.DEFERRED, cost=there, allgather=back)
     assert there.bandwidth < row.cost.bandwidth
     assert audit_row(right).wrong is None
@@ -220,7 +220,7 @@ def test_the_command_tells_faults_and_goes_on(tmp_path: Path, program: Run) -> N
     assert document["verified_before"] == document["rows"] - kept
     assert (document["audited"], document["sampled"], document["faults"]) == (True, 0, [])
     assert program("catalog", "verify", "--audit", "--all-sources", "-d", 3)[0] == 2
-    rows = stored_rows(Catalog(default_directory()), [3], 10, 12)
+    rows = read_stored_rows(Catalog(default_directory()), [3], 10, 12)
     rows[1] = replace(rows[1], row=replace(rows[1].row, spec="uniring(3,4)"))
     assert [fault.place for state in verify(rows, audit_row, workers=1) for fault in state.faults] == [rows[1]]
 

@@ -25,13 +25,13 @@ from tests.samples.catalogs import DEGREES, LAST, any_row, write_catalog
 from topodesign import Catalog, lower_bound, pareto
 from topodesign.base.cost import Basis, Cost
 from topodesign.base.errors import CatalogError, ParameterError
-from topodesign.base.records import shortened
-from topodesign.base.shipped import shipped_folder
+from topodesign.base.records import shorten_text
+from topodesign.base.shipped import find_shipped_folder
 from topodesign.base.spec import Spec, parse
 from topodesign.catalog import files
 from topodesign.catalog.files import catalog_file, read_prices, read_rows, write_rows
 from topodesign.catalog.quality import STANDARD, coverage, quality
-from topodesign.catalog.rows import COLUMNS, Row, how_found, read_row, undominated, worth_keeping
+from topodesign.catalog.rows import COLUMNS, Row, describe_origin, read_row, select_frontier, worth_keeping
 from topodesign.graphs.expansions import EXPANSIONS
 from topodesign.search.close_sizes import better_size
 from topodesign.search.finder import Finder
@@ -182,10 +182,10 @@ def test_where_a_topology_comes_from() -> None:
         ("transpose(line(cayley(dihedral(4),1,4)))", "expansion"),
         ("swap(delete(genkautz(4,9),1,2),1,2,3,4)", "annealed"),
     ):
-        assert how_found(parse(text)) == word
+        assert describe_origin(parse(text)) == word
     for expansion in EXPANSIONS:
         if expansion.name != "transpose":
-            assert how_found(parse(f"{expansion.name}(complete(3),2)")) != "family"
+            assert describe_origin(parse(f"{expansion.name}(complete(3),2)")) != "family"
 
 
 # -- looking up -------------------------------------------------------------------------------------------------------
@@ -241,7 +241,7 @@ def test_undominated_by_definition(costs: list[tuple[int, int, int, bool, Basis]
     for only in (False, True):
         pool = [row for row in ordered if row.duplex or not only]
         best = {row.mean for row in pool if not any(o.mean.dominates(row.mean) and o.mean != row.mean for o in pool)}
-        front = undominated(ordered, duplex=only)
+        front = select_frontier(ordered, duplex=only)
         assert [row.mean for row in front] == sorted(best, key=lambda cost: cost.steps)
         for row in front:
             assert row in pool
@@ -257,14 +257,14 @@ def test_a_catalog_keeps_the_frontiers_by_spff_and_of_all(costs: list[tuple[int,
     for duplex in (False, True):
         for only in (False, True):
             pool = [row for row in made if (row.duplex or not duplex) and not (only and row.deferred)]
-            front = undominated([row for row in kept if not (only and row.deferred)], duplex=duplex)
+            front = select_frontier([row for row in kept if not (only and row.deferred)], duplex=duplex)
             assert all(any(one.mean.dominates(row.mean) for one in front) for row in pool)
     spff = [row for row in made if not row.deferred]
     assert worth_keeping(spff) == [row for row in kept if not row.deferred]
 
 
 def test_the_environment_names_a_catalog(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert Catalog().directory == shipped_folder("catalog")
+    assert Catalog().directory == find_shipped_folder("catalog")
     monkeypatch.setenv("TOPODESIGN_CATALOG", str(directory))
     assert Catalog().directory == directory
     assert pareto(16, 4).origin == "catalog"
@@ -511,7 +511,7 @@ def test_the_shipped_files_are_whole() -> None:
 
 def test_tables_show_the_beginning_of_long_specs() -> None:
     short, long = parse("line(complete(3),2)"), Spec("successors", tuple(range(3, 200)))
-    assert shortened(str(short)) == str(short)
-    assert shortened(str(long)).startswith(str(long)[:100])
-    assert len(shortened(str(long))) < 200
-    assert str(len(str(long))) in shortened(str(long))
+    assert shorten_text(str(short)) == str(short)
+    assert shorten_text(str(long)).startswith(str(long)[:100])
+    assert len(shorten_text(str(long))) < 200
+    assert str(len(str(long))) in shorten_text(str(long))

@@ -28,18 +28,18 @@ from topodesign.catalog.files import (
     catalog_file,
     degrees,
     file_check,
-    packed_file,
+    get_packed_path,
+    get_stored_path,
     read_rows,
-    stored_file,
     whole_text,
     write_rows,
 )
 from topodesign.catalog.packed import END, HEAD, LARGEST_MEMBER, open_packed, piece_name
 from topodesign.catalog.packing import pack_catalog
 from topodesign.catalog.rows import Row
-from topodesign.catalog.verify import stored_rows
+from topodesign.catalog.verify import read_stored_rows
 from topodesign.cli.main import run
-from topodesign.search.build import _others
+from topodesign.search.build import _read_other_sizes
 
 PIECE = 700
 """Bytes of a piece here: a file of rows has several."""
@@ -67,8 +67,8 @@ def directory(plain: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def damaged(directory: Path, tmp_path: Path) -> Path:
     """A copy to damage."""
-    path = packed_file(tmp_path, 4)
-    path.write_bytes(packed_file(directory, 4).read_bytes())
+    path = get_packed_path(tmp_path, 4)
+    path.write_bytes(get_packed_path(directory, 4).read_bytes())
     return path
 
 
@@ -98,7 +98,7 @@ def test_a_packed_catalog_is_the_same(plain: Path, directory: Path) -> None:
     assert {path.suffix for path in directory.glob("degree*")} == {".zip"}
     assert degrees(directory) == degrees(plain) == list(DEGREES)
     for degree in DEGREES:
-        assert stored_file(directory, degree) == packed_file(directory, degree)
+        assert get_stored_path(directory, degree) == get_packed_path(directory, degree)
         assert whole_text(directory, degree) == whole_text(plain, degree) == catalog_file(plain, degree).read_bytes()
         assert file_check(directory, degree) == file_check(plain, degree)
         assert Catalog(directory).rows(degree) == Catalog(plain).rows(degree)
@@ -122,7 +122,7 @@ def test_any_rows_are_read_from_any_pieces(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(packing, "_LONGEST_PIECE", piece)
         pack_catalog(folder, folder / "packed")
-    content = members(packed_file(folder / "packed", 7))
+    content = members(get_packed_path(folder / "packed", 7))
     assert b"".join(part for _, part in content) == text
     assert [name for name, _ in content] == sorted(name for name, _ in content)
     sizes = [{line.split(b"\t")[0] for line in part.splitlines()} for _, part in content[1:-1]]
@@ -135,7 +135,7 @@ def test_any_rows_are_read_from_any_pieces(
 
 
 def test_the_members_are_the_text_in_pieces(directory: Path) -> None:
-    content = members(packed_file(directory, 4))
+    content = members(get_packed_path(directory, 4))
     assert len(content) > 4
     assert content[0][0] == HEAD
     assert content[-1][0] == END
@@ -145,7 +145,7 @@ def test_the_members_are_the_text_in_pieces(directory: Path) -> None:
 
 
 def test_a_lookup_decompresses_one_piece(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    archive = open_packed(packed_file(directory, 4))
+    archive = open_packed(get_packed_path(directory, 4))
     starts = [int(member.filename.removesuffix(".tsv")) for member in archive.members[1:-1]]
     asked: list[str] = []
     reads = packed.Packed._read
@@ -170,8 +170,10 @@ def test_a_lookup_decompresses_one_piece(directory: Path, monkeypatch: pytest.Mo
 def test_what_is_written_comes_before_what_is_packed(directory: Path, damaged: Path) -> None:
     folder = damaged.parent
     rows = read_rows(folder, 4)
-    assert _others(folder, 4, range(3, 5)) == [row for row in rows if row.nodes >= 5]  # so a build goes on from it
-    assert write_rows(folder, 4, rows[:3]) == catalog_file(folder, 4) == stored_file(folder, 4)
+    assert _read_other_sizes(folder, 4, range(3, 5)) == [
+        row for row in rows if row.nodes >= 5
+    ]  # so a build goes on from it
+    assert write_rows(folder, 4, rows[:3]) == catalog_file(folder, 4) == get_stored_path(folder, 4)
     assert damaged.exists()
     assert degrees(folder) == [4]
     assert read_rows(folder, 4) == rows[:3]
@@ -179,8 +181,10 @@ def test_what_is_written_comes_before_what_is_packed(directory: Path, damaged: P
 
 
 def test_places_are_those_of_the_text(plain: Path, directory: Path) -> None:
-    for one, other in zip(stored_rows(Catalog(plain), DEGREES), stored_rows(Catalog(directory), DEGREES), strict=True):
-        assert other == dataclasses.replace(one, path=packed_file(directory, one.row.degree))
+    for one, other in zip(
+        read_stored_rows(Catalog(plain), DEGREES), read_stored_rows(Catalog(directory), DEGREES), strict=True
+    ):
+        assert other == dataclasses.replace(one, path=get_packed_path(directory, one.row.degree))
 
 
 def test_commands_answer_the_same(plain: Path, directory: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -310,8 +314,8 @@ def test_an_edited_row_is_named_with_its_line_in_the_text(plain: Path, damaged: 
     assert fails(damaged, 3, 3).startswith("1: the first line")
     write(damaged, [*content[:-1], (END, content[-1][1] * 2)])
     assert fails(damaged, 3, 3).startswith(f"{len(lines)}: the row has 2 columns")
-    damaged.rename(packed_file(damaged.parent, 5))
-    write(packed_file(damaged.parent, 5), content)
+    damaged.rename(get_packed_path(damaged.parent, 5))
+    write(get_packed_path(damaged.parent, 5), content)
     with pytest.raises(CatalogError, match=r"degree_05\.zip:2: a row of degree 4"):
         read_rows(damaged.parent, 5)
 
@@ -376,7 +380,7 @@ def test_the_whole_is_bounded_too(damaged: Path, monkeypatch: pytest.MonkeyPatch
 def test_a_python_without_lzma_is_told(
     directory: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    packed._decompressed.cache_clear()
+    packed._decompress.cache_clear()
     monkeypatch.setitem(sys.modules, "lzma", None)
     assert run(["catalog", "verify", "-n", "8", "-d", "4", "--catalog", str(directory)]) == 2
     assert "without the module lzma" in capsys.readouterr().err

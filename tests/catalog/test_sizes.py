@@ -14,7 +14,7 @@ from topodesign.catalog.quality import runtime
 from topodesign.catalog.records import GRAPHS, record_bounds, record_orders, record_steps
 from topodesign.catalog.sizes import DEGREES, LARGE_SIZES, MOST_NODES, covers, sizes_among
 from topodesign.search import beyond
-from topodesign.search.composed import composed
+from topodesign.search.composed import compose_frontier
 from topodesign.search.state import by_spff
 from topodesign.search.target import Target
 from topodesign.topology.library import build
@@ -50,7 +50,7 @@ def test_large_rows_are_no_worse_than_what_is_composed(
     found = pareto(nodes, degree, bidirectional=duplex)
     assert found.origin == "catalog"
     assert found.best.name == f"catalog{'_duplex' * duplex}({nodes},{degree},{1 + list(found).index(found.best)})"
-    several = composed(Target(nodes, degree, duplex), Catalog())
+    several = compose_frontier(Target(nodes, degree, duplex), Catalog())
     assert runtime(found.best.mean) <= min(runtime(one.mean) for one in several)
 
 

@@ -20,14 +20,14 @@ from topodesign.base.spec import Spec, parse
 from topodesign.catalog import verify as verifying
 from topodesign.catalog.files import catalog_file, write_rows
 from topodesign.catalog.row_check import check_row
-from topodesign.catalog.rows import VERSION, Row, how_found, read_row
+from topodesign.catalog.rows import VERSION, Row, describe_origin, read_row
 from topodesign.catalog.verify import (
     StoredRow,
     Verified,
     draw,
-    misplaced,
+    find_misplaced,
+    read_stored_rows,
     rebuild_row,
-    stored_rows,
     verify,
 )
 from topodesign.finder.verification import verify_catalog
@@ -48,7 +48,7 @@ def row_of(text: str, basis: Basis = Basis.LINKS, cost: Cost | None = None) -> R
     """The true row of a spec, unless another price is given."""
     graph = build(text)
     there, back = price(graph), price(graph.transpose())
-    found = how_found(parse(text))
+    found = describe_origin(parse(text))
     return Row(graph.nodes, graph.degree, cost or there, cost or back, graph.is_duplex, found, basis, VERSION, text)
 
 
@@ -61,9 +61,9 @@ def faults(rows: list[StoredRow], **options: Any) -> list[str]:
 
 
 def test_what_the_finder_wrote_is_right(directory: Path) -> None:
-    rows = stored_rows(Catalog(directory), DEGREES)
+    rows = read_stored_rows(Catalog(directory), DEGREES)
     assert len(rows) == sum(len(Catalog(directory).rows(degree)) for degree in DEGREES)
-    assert misplaced(rows) == []
+    assert find_misplaced(rows) == []
     for all_sources in (False, True):
         states = list(verify(rows, partial(rebuild_row, all_sources=all_sources), workers=1))
         assert [state.faults for state in states] == [()] * len(states)
@@ -145,7 +145,7 @@ def test_rows_on_theorems_are_held_against_them_and_the_links(text: str) -> None
 def test_dominated_rows_are_told(tmp_path: Path) -> None:
     rows = [row_of("circulant(12,2,3)"), row_of("circulant(12,1,2)"), row_of("biring(4,12)")]
     write_rows(tmp_path, 4, rows)
-    told = [fault.place.row.spec for fault in misplaced(stored_rows(Catalog(tmp_path), [4]))]
+    told = [fault.place.row.spec for fault in find_misplaced(read_stored_rows(Catalog(tmp_path), [4]))]
     assert told == ["circulant(12,1,2)", "biring(4,12)"]
 
 
@@ -166,7 +166,7 @@ def test_a_wrong_row_is_told_with_its_line_and_what_came_out(directory: Path, tm
 
 
 def test_samples_are_drawn_by_seed(directory: Path) -> None:
-    rows = stored_rows(Catalog(directory), DEGREES)
+    rows = read_stored_rows(Catalog(directory), DEGREES)
     assert draw(rows, 20, 1) == draw(rows, 20, 1) != draw(rows, 20, 2)
     assert len(set(map(str, draw(rows, 20, 1)))) == 20
     assert draw(rows, 10**6, 3) == rows
@@ -175,7 +175,7 @@ def test_samples_are_drawn_by_seed(directory: Path) -> None:
 
 @pytest.mark.dear
 def test_processes_find_what_one_finds(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    rows = stored_rows(Catalog(directory), [4], 20, LAST)
+    rows = read_stored_rows(Catalog(directory), [4], 20, LAST)
     rows[7] = replace(rows[7], row=replace(rows[7].row, version=9))
     rows[-1] = replace(rows[-1], row=replace(rows[-1].row, spec="uniring(4,4)"))
     monkeypatch.setattr(verifying, "_BATCH_WORK", 2**14)
@@ -186,7 +186,7 @@ def test_processes_find_what_one_finds(directory: Path, monkeypatch: pytest.Monk
 
 def test_a_verification_goes_on_where_it_was_killed(directory: Path, tmp_path: Path, monkeypatch: Any) -> None:
     monkeypatch.setattr(verifying, "_BATCH_WORK", 2**12)
-    rows = stored_rows(Catalog(directory), DEGREES)
+    rows = read_stored_rows(Catalog(directory), DEGREES)
     rows[3] = replace(rows[3], row=replace(rows[3].row, version=9))
     kept = tmp_path / "progress"
     states = verify(rows, workers=1, resume=kept)
@@ -212,7 +212,7 @@ def test_a_verification_goes_on_where_it_was_killed(directory: Path, tmp_path: P
 
 
 def test_a_progress_file_is_no_other_file(directory: Path, tmp_path: Path) -> None:
-    rows = stored_rows(Catalog(directory), [4], 3, 5)
+    rows = read_stored_rows(Catalog(directory), [4], 3, 5)
     other = tmp_path / "notes"
     other.write_text("mine\n")
     with pytest.raises(FileFormatError, match="notes:1"):
@@ -236,7 +236,7 @@ def test_refusals(program: Run, args: tuple[object, ...]) -> None:
 @pytest.mark.dear
 def test_a_fixed_sample_of_the_shipped_catalog_is_right() -> None:
     catalog = Catalog()
-    rows = draw(stored_rows(catalog, catalog.degrees, 0, 512), 4, 4)
+    rows = draw(read_stored_rows(catalog, catalog.degrees, 0, 512), 4, 4)
     assert faults(rows) == []
 
 

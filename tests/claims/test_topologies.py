@@ -23,7 +23,7 @@ from topodesign.base.cost import Cost, bound_in, least_steps, lower_bounds, moor
 from topodesign.base.errors import TopodesignError
 from topodesign.collectives import ALLGATHER
 from topodesign.graphs import FAMILIES
-from topodesign.pricing.evaluation import deferred_both, price_both
+from topodesign.pricing.evaluation import price_both, price_both_deferred
 from topodesign.schedulers.exact_rounds import fewest_rounds
 
 CLOSE = 1e-7
@@ -89,7 +89,7 @@ def test_no_random_topology_beats_the_bounds(nodes: int, degree: int, duplex: bo
     assume(not duplex or nodes > 2)
     topology = random_topology(nodes, degree, duplex, seed)
     assert topology.degree == degree
-    against_bounds(topology, *price_both(topology), *deferred_both(topology))
+    against_bounds(topology, *price_both(topology), *price_both_deferred(topology))
 
 
 @given(st.integers(2, 60), st.integers(2, 7))

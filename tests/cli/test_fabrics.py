@@ -23,7 +23,7 @@ from topodesign.fabrics.node_values import as_latency, as_shards
 from topodesign.fabrics.presets import build_fabric
 from topodesign.optima.forest.schedule import forest_schedule
 from topodesign.optima.optimum import optimum
-from topodesign.optima.question import asked
+from topodesign.optima.question import make_question
 from topodesign.optima.trees import TreeSolution, limit_trees, smallest_number_of_trees, trade_off_trees
 from topodesign.plans.chunk_ops import find_loads
 from topodesign.plans.time.chunks import simulate_chunks
@@ -64,7 +64,7 @@ def root_of(fabric: Fabric, collective: TreeCollective) -> str | None:
 def test_the_frontier_has_what_no_other_number_beats(spec: str, collective: TreeCollective) -> None:
     fabric = build_fabric(spec)
     root = root_of(fabric, collective)
-    question = asked(fabric, collective, root=root)
+    question = make_question(fabric, collective, root=root)
     rows, best = trade_off_trees(question), smallest_number_of_trees(question)
     assert rows[0].bandwidth == optimum(fabric, collective, root=root).bandwidth
     assert rows[0].trees == best
@@ -257,7 +257,7 @@ def test_unequal_shards_reach_the_bound_over_all_cuts(
     report = verify_trees(schedule)
     assert report.ok
     assert report.inverse_rate == time * fabric.unit
-    question = asked(fabric, collective, shards=shards)
+    question = make_question(fabric, collective, shards=shards)
     (row,) = limit_trees(question, [smallest_number_of_trees(question)])
     assert row.bandwidth == best.bandwidth
 
@@ -473,7 +473,7 @@ def test_counts_and_slow_links_are_readable(call: Call, tmp_path: Path) -> None:
 def test_times_are_those_of_the_simulator() -> None:
     fabric = build_fabric("dgx1_v100(1)")
     latency, size = as_latency("7us"), parse_size("3MB")
-    (row,) = limit_trees(asked(fabric), [2], latency=latency, sizes=[size])
+    (row,) = limit_trees(make_question(fabric), [2], latency=latency, sizes=[size])
     schedule = forest_schedule(fabric.topology, "allgather", k=2)
     assert row.times == (
         simulate_chunks(flow_of_trees(fabric, schedule), latency=latency, size=size, unit=8 * fabric.unit).time,

@@ -24,7 +24,7 @@ from topodesign.fabrics.fabric import Fabric, FabricLink
 from topodesign.fabrics.files import read_fabric
 from topodesign.fabrics.presets import build_fabric
 from topodesign.optima.optimum import optimum
-from topodesign.optima.question import asked
+from topodesign.optima.question import make_question
 from topodesign.optima.trees import TreeSolution, limit_trees
 from topodesign.topology.library import build
 from topodesign.topology.topology import Topology
@@ -200,7 +200,7 @@ def test_throughput_is_the_bound_over_all_cuts(fabric: Fabric, data: st.DataObje
     if collective != "allreduce":
         assert Fraction(len(result.solution.owners)) / out == wanted
     assert result.solution.bottleneck.startswith("the ")
-    few = limit_trees(asked(fabric, collective, root=root), [1, 2])
+    few = limit_trees(make_question(fabric, collective, root=root), [1, 2])
     assert all(row.bandwidth <= result.bandwidth for row in few)
 
 

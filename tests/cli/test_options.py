@@ -7,7 +7,7 @@ import pytest
 from click.shell_completion import BashComplete, FishComplete, ShellComplete, ZshComplete
 
 from tests.cli.test_answers import ALL
-from topodesign.base import doors
+from topodesign.base import entry_points
 from topodesign.cli.main import COMMANDS, program
 from topodesign.cli.options import SPEC
 from topodesign.fabrics.presets import FABRICS
@@ -36,7 +36,13 @@ def test_commands_and_options(shell: type[ShellComplete]) -> None:
 
 
 def test_names_of_specs_and_files() -> None:
-    assert set(offered("evaluate ")) - {""} >= {*doors.FAMILIES, *doors.EXPANSIONS, *SPOKEN, *FABRICS, "catalog"}
+    assert set(offered("evaluate ")) - {""} >= {
+        *entry_points.FAMILIES,
+        *entry_points.EXPANSIONS,
+        *SPOKEN,
+        *FABRICS,
+        "catalog",
+    }
     assert offered("evaluate gen") == {"genkautz": "plain", "genkautzjoined": "plain", "gen": "file"}
     assert "jellyfish" in offered("compare best jel")
     assert "fat_tree" in offered("evaluate fat")

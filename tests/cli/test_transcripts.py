@@ -30,9 +30,9 @@ from tests.samples.inventories import FIVE_HOSTS
 from tests.samples.logs import EXECUTOR, call, info, warn
 from topodesign.base.cost import Cost
 from topodesign.base.declared import Declared
-from topodesign.base.doors import FAMILIES, Plugin
+from topodesign.base.entry_points import FAMILIES, Plugin
 from topodesign.base.errors import ParameterError
-from topodesign.base.fitted import fitted
+from topodesign.base.fitted import fit_lines
 from topodesign.base.records import Result, TextResult
 from topodesign.base.tables import write_csv
 from topodesign.catalog.rows import read_row
@@ -397,7 +397,7 @@ def results(monkeypatch: pytest.MonkeyPatch) -> list[Result]:
 def misprinted(result: Result) -> Iterator[str]:
     """Yield the lines of a result that are too long for the narrowest terminal, and rows unlike their header."""
     if isinstance(result, TextResult):
-        text = fitted(str(result), NARROW)
+        text = fit_lines(str(result), NARROW)
     else:
         print_result(result, Console(file=(screen := Terminal()), width=NARROW, force_terminal=True))
         text = re.sub(r"\x1b\[[0-9;]*m", "", screen.getvalue())
@@ -470,7 +470,7 @@ def test_all_that_commands_print(area: str, results: list[Result], monkeypatch: 
     """Every document is of its schema, and every key and variant of these is in a document."""
     plugin = Plugin("topodesign.families", "chordalring", "topodesign-chordal", "1.0", "chordal:ring")
     monkeypatch.setitem(vars(FAMILIES), "_opened", ({}, (plugin,)))
-    monkeypatch.setattr(first_use, "_USES", {"_timed": None})  # all are those of tests/report/test_first_use.py
+    monkeypatch.setattr(first_use, "_USES", {"_plan_timed": None})  # all are those of tests/report/test_first_use.py
     expected: set[str] = set()
     seen: set[str] = set()
     with empty_directory():

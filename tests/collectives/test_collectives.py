@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from topodesign.base.errors import ParameterError
 from topodesign.collectives import ALLREDUCE, COLLECTIVES, Collective, as_collective, from_record
-from topodesign.collectives.collective import EVERYONE, together
+from topodesign.collectives.collective import EVERYONE, join_collectives
 
 names = st.sampled_from(sorted(COLLECTIVES))
 
@@ -120,7 +120,7 @@ def test_groups_that_are_none_are_refused(
 @given(st.lists(chosen(), min_size=1, max_size=3))
 def test_several_collectives_are_all_of_theirs(cases: list[tuple[Collective, int]]) -> None:
     some, nodes = [one for one, _ in cases], max(nodes for _, nodes in cases)
-    whole = together(some)
+    whole = join_collectives(some)
     assert list(whole.single) == some
     assert from_record(json.loads(json.dumps(whole.record()))) == whole
     if None not in [one.group for one in some]:
@@ -129,7 +129,7 @@ def test_several_collectives_are_all_of_theirs(cases: list[tuple[Collective, int
         assert len(whole.members(nodes)) == nodes
     for wrong in ([], [whole, *some]):
         with pytest.raises(ParameterError, match="each of one kind"):
-            together(wrong)
+            join_collectives(wrong)
 
 
 @pytest.mark.parametrize("collective", COLLECTIVES.values(), ids=str)

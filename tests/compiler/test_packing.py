@@ -9,7 +9,7 @@ import pytest
 
 from tests.floors import reached
 from topodesign.compiler.compilation import compile_plan
-from topodesign.compiler.frontends.packing import fitted
+from topodesign.compiler.frontends.packing import fit_groups
 from topodesign.schedulers.scheduling import schedule
 
 
@@ -24,8 +24,8 @@ def test_groups_that_are_needed_at_one_time_lie_apart() -> None:
                 rows.append((rank, turn, turn + rng.randint(0, 3), rng.randint(1, 4)))
         rows.sort(key=lambda row: (row[0], row[1], -row[3]))
         owner, first, last, length = np.array(rows, dtype=np.int64).reshape(-1, 4).T.copy()
-        found = fitted(owner, first, last, length)
-        assert found.tolist() == fitted.plain(owner, first, last, length).tolist()
+        found = fit_groups(owner, first, last, length)
+        assert found.tolist() == fit_groups.plain(owner, first, last, length).tolist()
         for x in range(len(rows)):
             for y in range(x):
                 if owner[x] != owner[y]:

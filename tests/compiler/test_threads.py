@@ -12,7 +12,7 @@ import pytest
 
 from tests.floors import reached
 from topodesign.base.compiled import Ints
-from topodesign.compiler.frontends.thread_kernels import dependencies, keep_order, passed_on, with_local
+from topodesign.compiler.frontends.thread_kernels import dependencies, find_forwards, keep_order, with_local
 from topodesign.compiler.frontends.threads import _groups
 
 CELLS, BLOCKS = 5, 3
@@ -136,7 +136,7 @@ def test_what_is_passed_on_is_all_of_one_receive_and_nothing_else() -> None:
         receives = np.array([rng.random() < 0.8 for _ in range(size)], dtype=bool) & (ops.target >= 0)
         instance = np.array([rng.randrange(2) for _ in range(size)], dtype=np.int64)
         lines = 2 * len(ops.first)
-        found = passed_on(ops.first, ops.source, ops.target, ops.units, line, receives, instance, (CELLS, lines))
+        found = find_forwards(ops.first, ops.source, ops.target, ops.units, line, receives, instance, (CELLS, lines))
         for at in range(size):
             begin = ops.first[ops.rank[at]]
             sent = max((one for one in range(begin, at) if line[one] == line[at]), default=begin - 1)

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from topodesign.compiler.compilation import compile_plan
-from topodesign.compiler.wires import boxes_of, single_nic, unjoined
+from topodesign.compiler.wires import boxes_of, find_unlinked, single_nic
 from topodesign.fabrics.fabric import Fabric, FabricLink
 from topodesign.fabrics.places import as_place
 from topodesign.runtime.connections import pat_pairs, ring_pairs, tree_pairs
@@ -22,7 +22,7 @@ from topodesign.topology.topology import Topology
 
 def notes(place: str | Topology, target: str = "msccl", runtime: str = "msccl", box: int | None = None) -> str:
     found = as_place(place)
-    return "\n".join(single_nic(found, box) if target == "mscclpp" else unjoined(found, get_profile(runtime)))
+    return "\n".join(single_nic(found, box) if target == "mscclpp" else find_unlinked(found, get_profile(runtime)))
 
 
 def test_a_ring_of_four_has_no_link_for_a_tree() -> None:
@@ -81,7 +81,7 @@ def test_boxes_are_hosts() -> None:
     names = [f"box{box}/{gpu}" for box in range(4) for gpu in ("gpu0", "gpu1")]
     place = Fabric.from_links("wired boxes", names, [f"box{box}/sw" for box in range(4)], links)
     assert len(set(boxes_of(place) or [])) == 4
-    said = "\n".join(unjoined(place, get_profile("msccl")))
+    said = "\n".join(find_unlinked(place, get_profile("msccl")))
     assert "joins boxes in a ring" in said
     assert "2 pairs of the trees (0-2, 1-3)" in said
     assert "of the ring (" not in said

@@ -21,7 +21,7 @@ import pytest
 
 from topodesign import run_plan, save_plan, schedule
 from topodesign.base.errors import MissingLibraryError
-from topodesign.execution.processes import STARTERS, speaks, started_by
+from topodesign.execution.processes import STARTERS, detect_launcher, speaks
 
 MPIRUN = shutil.which("mpirun")
 HAS_MPI4PY = importlib.util.find_spec("mpi4py") is not None
@@ -164,15 +164,15 @@ def test_who_is_started_by_what(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(f"{name}_RANK", raising=False)
     for name in ("RANK", "MASTER_ADDR"):
         monkeypatch.delenv(name, raising=False)
-    assert started_by() is None
+    assert detect_launcher() is None
     assert speaks()
     monkeypatch.setenv("OMPI_COMM_WORLD_SIZE", "4")
     monkeypatch.setenv("OMPI_COMM_WORLD_RANK", "2")
-    assert started_by() == "mpi"
+    assert detect_launcher() == "mpi"
     assert not speaks()
     for name, value in (("RANK", "0"), ("WORLD_SIZE", "2"), ("MASTER_ADDR", "localhost"), ("MASTER_PORT", "1")):
         monkeypatch.setenv(name, value)
-    assert started_by() == "torch"
+    assert detect_launcher() == "torch"
     assert speaks()
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from topodesign.base.errors import InfeasibleError
 from topodesign.base.units import parse_bandwidth, parse_time
-from topodesign.execution.result import fitted_model
+from topodesign.execution.result import fit_model
 
 SIZES = [2**10, 2**14, 2**18, 2**22]
 
@@ -19,7 +19,7 @@ SIZES = [2**10, 2**14, 2**18, 2**22]
 def test_what_made_the_times_is_found(nanoseconds: int, rate: int, steps: int, y: Fraction) -> None:
     alpha, bandwidth = Fraction(nanoseconds, 10**9), Fraction(rate)
     times = [(size, steps * alpha + y * 8 * size / bandwidth) for size in SIZES]
-    fit = fitted_model(Fraction(steps), y, times)
+    fit = fit_model(Fraction(steps), y, times)
     assert (fit.alpha, fit.bandwidth) == (alpha, bandwidth)
     assert not any(fit.residuals)
 
@@ -33,7 +33,7 @@ def test_nothing_near_is_closer(nanoseconds: list[int], steps: int, y: Fraction)
         return sum((((steps * alpha + y * 8 * size * beta) / time - 1) ** 2 for size, time in times), Fraction(0))
 
     try:
-        fit = fitted_model(Fraction(steps), y, times)
+        fit = fit_model(Fraction(steps), y, times)
         alpha, beta = fit.alpha, 1 / fit.bandwidth
         assert error(alpha, beta) == sum(one * one for one in fit.residuals)
     except InfeasibleError:  # then none is best: the latency is that of alpha alone
@@ -49,7 +49,7 @@ def test_nothing_near_is_closer(nanoseconds: list[int], steps: int, y: Fraction)
 
 
 def test_other_commands_take_it() -> None:
-    fit = fitted_model(Fraction(4), Fraction(11, 6), [(2**10, Fraction(1, 10**4)), (2**20, Fraction(1, 10**2))])
+    fit = fit_model(Fraction(4), Fraction(11, 6), [(2**10, Fraction(1, 10**4)), (2**20, Fraction(1, 10**2))])
     _, alpha, _, bandwidth = fit.options().split()
     assert abs(parse_time(alpha) / fit.alpha - 1) < Fraction(1, 1000)
     assert abs(parse_bandwidth(bandwidth) / fit.bandwidth - 1) < Fraction(1, 1000)

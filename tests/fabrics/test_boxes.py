@@ -11,7 +11,7 @@ import pytest
 from topodesign import as_fabric, build, build_fabric, read_fabric
 from topodesign.base.errors import ParameterError, SpecError
 from topodesign.base.spec import Spec, parse
-from topodesign.fabrics.boxes import box_of, exchange, join, named_box, wired
+from topodesign.fabrics.boxes import box_of, exchange, get_box, join, wire_boxes
 from topodesign.fabrics.fabric import Fabric
 
 GB = 10**9
@@ -36,7 +36,7 @@ def test_spec_rebuilds_the_fabric() -> None:
 
 def test_every_link_of_the_topology_is_a_cable_between_nics() -> None:
     graph = build("genkautz(8,32)")
-    fabric = join(named_box(Spec("dgx_h100")), graph)
+    fabric = join(get_box(Spec("dgx_h100")), graph)
     found = Counter((int(a.split("/")[0][3:]), int(b.split("/")[0][3:])) for a, b in cables(fabric).elements())
     real = {(u, v): c for u, v, c in graph.links() if u != v}
     assert found == real
@@ -47,7 +47,7 @@ def test_every_link_of_the_topology_is_a_cable_between_nics() -> None:
 
 
 def test_duplex_cables_have_both_ends_at_one_nic_unless_shifted() -> None:
-    box, graph = named_box(Spec("dgx_h100")), build("bipartite(8)")
+    box, graph = get_box(Spec("dgx_h100")), build("bipartite(8)")
     there = set(cables(join(box, graph)))
     assert there == {(b, a) for a, b in there}
     shifted = set(cables(join(box, graph, 1, 1)))
@@ -59,7 +59,7 @@ def test_duplex_cables_have_both_ends_at_one_nic_unless_shifted() -> None:
 
 
 def test_a_circulant_is_rails_with_strides() -> None:
-    wiring = wired(named_box(Spec("mi300x")), build("dicirculant(8,1,1,2,3,4,5,6,7)"))
+    wiring = wire_boxes(get_box(Spec("mi300x")), build("dicirculant(8,1,1,2,3,4,5,6,7)"))
     strides = {
         (nic, at, (to - box) % 8) for box, nic, to, at in zip(wiring.box, wiring.nic, wiring.to, wiring.at, strict=True)
     }

@@ -16,16 +16,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from topodesign.base.errors import ParameterError, SpecError, TooLargeError, TopodesignError, TopologyError
-from topodesign.base.options import declared
+from topodesign.base.options import collect_options
 from topodesign.base.spec import parse
-from topodesign.base.wording import listed
-from topodesign.fabrics.contraction import boxes_of, contracted
+from topodesign.base.wording import join_words
+from topodesign.fabrics.contraction import boxes_of, contract_fabric
 from topodesign.fabrics.drawing import GB
 from topodesign.fabrics.fabric import Fabric, FabricLink
 from topodesign.fabrics.files import write_fabric
 from topodesign.fabrics.options import GroupOptions, PartOptions, PlaceOptions
 from topodesign.fabrics.part import select_part
-from topodesign.fabrics.places import as_fabric, as_place, named_preset
+from topodesign.fabrics.places import as_fabric, as_place, get_preset_name
 from topodesign.fabrics.presets import FABRICS, build_fabric
 from topodesign.fabrics.unwinding import replace_switches
 from topodesign.fabrics.wording import names_in_words
@@ -402,7 +402,7 @@ def test_bad_specs_of_fabrics(spec: str, message: str) -> None:
     ],
 )
 def test_lists(words: list[str], text: str) -> None:
-    assert listed(words) == text
+    assert join_words(words) == text
 
 
 def test_whole_groups_go_by_their_beginning() -> None:
@@ -453,10 +453,10 @@ def test_one_fabric_by_all_its_names(tmp_path: Path) -> None:
         path.write_text(write_fabric(fabric, ending))
         for file in (path, str(path)):
             assert as_place(file) == as_fabric(file) == fabric
-            assert named_preset(file) is None
+            assert get_preset_name(file) is None
     for value in ("dgx_h100(1)", " dgx_h100( 1 )", parse("dgx_h100(1)"), fabric):
         assert as_place(value) == as_fabric(value) == fabric
-        assert named_preset(value) == "dgx_h100(1)"
+        assert get_preset_name(value) == "dgx_h100(1)"
 
 
 def test_plain_topologies_stay_plain_and_make_fabrics(tmp_path: Path) -> None:
@@ -468,7 +468,7 @@ def test_plain_topologies_stay_plain_and_make_fabrics(tmp_path: Path) -> None:
         fabric = as_fabric(value, "40Gbps")
         assert fabric.topology == topology
         assert fabric.links()[0].bandwidth == Fraction(10**10, 8)
-        assert named_preset(value) is None
+        assert get_preset_name(value) is None
 
 
 def test_switches_and_bandwidths_make_a_fabric() -> None:
@@ -503,10 +503,14 @@ def test_wrong_ones_are_our_errors() -> None:
 
 def test_parts_are_what_the_function_takes() -> None:
     parameters = inspect.signature(select_part).parameters
-    assert {name: option.default for name, option in declared(PartOptions).items()} == {
+    assert {name: option.default for name, option in collect_options(PartOptions).items()} == {
         name: one.default for name, one in parameters.items() if name != "fabric"
     }
-    assert declared(PlaceOptions).keys() == {*declared(PartOptions), *declared(GroupOptions), "unwind"}
+    assert collect_options(PlaceOptions).keys() == {
+        *collect_options(PartOptions),
+        *collect_options(GroupOptions),
+        "unwind",
+    }
 
 
 # -- Contractions: boxes or their parts become nodes, and what joins them carries what all links between them do
@@ -523,7 +527,7 @@ def test_parts_are_what_the_function_takes() -> None:
 )
 def test_links_between_nodes_add_up(spec: str, nodes: int, each: int, parted: bool) -> None:
     fabric = build_fabric(spec)
-    small = contracted(fabric)
+    small = contract_fabric(fabric)
     assert small is not None
     assert small.parted == parted
     assert len(small.fabric.compute) == len(small.members) == nodes
@@ -543,4 +547,4 @@ def test_links_between_nodes_add_up(spec: str, nodes: int, each: int, parted: bo
 
 def test_names_tell_of_boxes() -> None:
     assert boxes_of(build_fabric("dgx_h100(1)")) is None
-    assert contracted(build_fabric("dgx_h100(1)")) is None
+    assert contract_fabric(build_fabric("dgx_h100(1)")) is None

@@ -10,8 +10,8 @@ import pytest
 from topodesign import Catalog, pareto
 from topodesign.base.claims import Among, Claim, Of
 from topodesign.base.cost import Cost, lower_bounds
-from topodesign.base.units import rounded_size
-from topodesign.catalog.rows import undominated
+from topodesign.base.units import format_size_rounded
+from topodesign.catalog.rows import select_frontier
 from topodesign.catalog.sizes import DEGREES
 from topodesign.finder.verdict import verdict_on
 from topodesign.pricing.workload import as_workload
@@ -35,7 +35,7 @@ def test_the_verdict_is_what_the_times_say(nodes: int, degree: int, size: str) -
     told = re.findall(r"\b[\d.]+(?:[KMGT]i)?B\b", text.split(": at ")[0])
     for word in told:  # at each of these sizes two neighbours on the frontier take the same time
         crossings = [
-            rounded_size(
+            format_size_rounded(
                 Fraction(other.cost.steps - one.cost.steps)
                 / (one.mean.bandwidth - other.mean.bandwidth)
                 * found.workload.alpha
@@ -89,7 +89,7 @@ def test_three_winners_are_told_in_order() -> None:
 def test_one_wiring_serves_no_more_nodes_than_ports_as_well_as_is_possible(degree: int) -> None:
     for nodes in range(3, degree + 2):
         for duplex in {False, nodes * degree % 2 == 0}:
-            front = undominated(Catalog().rows(degree, nodes, nodes), duplex=duplex)
+            front = select_frontier(Catalog().rows(degree, nodes, nodes), duplex=duplex)
             assert [row.mean for row in front] == list(lower_bounds(nodes, degree, duplex=duplex))
             assert len({row.spec for row in front}) == 1
 

@@ -20,10 +20,10 @@ from tests.samples.plans import plan_of
 from tests.samples.wirings import switch_files
 from topodesign.base.errors import FileFormatError
 from topodesign.base.file_kinds import FileKind, kind_of
-from topodesign.base.shipped import shipped_folder
+from topodesign.base.shipped import find_shipped_folder
 from topodesign.catalog.all_to_all import PRICES, Bounds
 from topodesign.catalog.exchange import EXCHANGE, Exchange
-from topodesign.catalog.files import file_check, packed_file, read_rows, write_rows
+from topodesign.catalog.files import file_check, get_packed_path, read_rows, write_rows
 from topodesign.catalog.packing import pack_catalog
 from topodesign.catalog.verify import _Progress
 from topodesign.compiler.check_sets import check_plan_set
@@ -47,7 +47,7 @@ from topodesign.pricing.traffic_matrix import as_demand
 from topodesign.pricing.training.model import as_model
 from topodesign.report.design.reading import read_request
 from topodesign.runtime.calls import about_program
-from topodesign.runtime.chakra.check import expected_time
+from topodesign.runtime.chakra.check import read_expected_time
 from topodesign.runtime.chakra.network import read_network
 from topodesign.runtime.chakra.traces import read_trace
 from topodesign.runtime.check import check_file
@@ -100,7 +100,7 @@ class Reader(NamedTuple):
 
 
 def shipped(name: str) -> bytes:
-    return (shipped_folder("configs") / name).read_bytes()
+    return (find_shipped_folder("configs") / name).read_bytes()
 
 
 def plan_bytes() -> bytes:
@@ -152,15 +152,15 @@ def journal() -> bytes:
 
 def rows() -> bytes:
     with tempfile.TemporaryDirectory() as folder:
-        return write_rows(Path(folder), 2, read_rows(shipped_folder("catalog"), 2, 3, 40)).read_bytes()
+        return write_rows(Path(folder), 2, read_rows(find_shipped_folder("catalog"), 2, 3, 40)).read_bytes()
 
 
 def packed_rows() -> bytes:
     with tempfile.TemporaryDirectory() as folder:
         source, target = Path(folder), Path(folder) / "packed"
-        write_rows(source, 2, read_rows(shipped_folder("catalog"), 2, 3, 40))
+        write_rows(source, 2, read_rows(find_shipped_folder("catalog"), 2, 3, 40))
         pack_catalog(source, target)
-        return packed_file(target, 2).read_bytes()
+        return get_packed_path(target, 2).read_bytes()
 
 
 def known_kind(path: Path) -> None:
@@ -317,7 +317,7 @@ READERS = (
     Reader("runtime/chakra/traces", "c.0.et", lambda: traces()["collective.0.et"], read_trace),
     Reader("runtime/calls", "p.json", PLAN.encode, about_program),
     Reader("runtime/chakra/network", "n.yml", lambda: traces()["network.yml"], read_network),
-    Reader("runtime/chakra/check", "expected.json", lambda: traces()["expected.json"], expected_time),
+    Reader("runtime/chakra/check", "expected.json", lambda: traces()["expected.json"], read_expected_time),
     Reader("runtime/mscclpp/parse", "p.json", execution_plan, parse_plan),
     Reader("runtime/mscclpp/parse", "c.json", execution_plan, lambda path: check_plan_file(path).ok),
     Reader("runtime/jax/check", "m.py", module, lambda path: check_module_file(path).ok),

@@ -7,7 +7,7 @@ from collections import Counter
 from random import Random
 
 from tests.fuzz.defects import mutated
-from topodesign.base import doors
+from topodesign.base import entry_points
 from topodesign.base.errors import TopodesignError
 from topodesign.fabrics.places import as_place
 
@@ -48,7 +48,7 @@ def tries(count: int, seed: int) -> Counter[str]:
     RuntimeError
         If one raises another error than ours, or takes too long; the message has the spec.
     """
-    random, names = Random(seed), sorted([*doors.FAMILIES, *doors.EXPANSIONS])  # noqa: S311
+    random, names = Random(seed), sorted([*entry_points.FAMILIES, *entry_points.EXPANSIONS])  # noqa: S311
     seen = Counter[str]()
     for number in range(count):
         if number % 2:

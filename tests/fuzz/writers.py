@@ -22,14 +22,14 @@ from typing import Generic, NamedTuple, NoReturn, TypeVar
 from tests.fuzz.readers import BOUNDS, EXCHANGED, KEPT, PRICED, SWITCHED, WIRING
 from tests.samples.plans import plan_of
 from topodesign.base.atomic import write_whole
-from topodesign.base.shipped import copy_examples, shipped_folder
+from topodesign.base.shipped import copy_examples, find_shipped_folder
 from topodesign.catalog.all_to_all import PRICES, Bounds
 from topodesign.catalog.exchange import EXCHANGE
 from topodesign.catalog.files import read_rows, write_rows
 from topodesign.catalog.lookup import Catalog
 from topodesign.catalog.merge import merge_catalog
 from topodesign.catalog.packing import pack_catalog
-from topodesign.catalog.verify import _Progress, stored_rows
+from topodesign.catalog.verify import _Progress, read_stored_rows
 from topodesign.cli.interrupt import Ended, in_order, listen
 from topodesign.cli.main import run
 from topodesign.compiler.compilation import compile_plan
@@ -76,13 +76,13 @@ class Both(Generic[_Item]):
 
 PLANS = Both(lambda: [schedule(f"circulant(6,1,{jump})", "allgather") for jump in (2, 3)])
 PROGRAMS = Both(lambda: [compile_plan(plan) for plan in PLANS])
-ROWS = Both(lambda: [read_rows(shipped_folder("catalog"), 2, 3, last) for last in (300, 400)])
+ROWS = Both(lambda: [read_rows(find_shipped_folder("catalog"), 2, 3, last) for last in (300, 400)])
 GROWN = Both(lambda: [grow(WIRING, nodes, 4) for nodes in (7, 8)])
 CHANGES = Both(lambda: [change_wiring(WIRING, f"circulant(6,1,{jump})") for jump in (2, 3)])
 WIRINGS = Both(lambda: [WIRING, plan_of(build("circulant(6,1,3)"))])
 CIRCUITS = Both(lambda: [SWITCHED, plan_of(build("circulant(6,1,3)"), kind="ocs")])
 DUPLEX = Both(lambda: [plan_of(build(f"biring(2,{nodes})"), mode="duplex") for nodes in (6, 5)])
-BOUGHT = Both(lambda: [bill_wiring(plan, shipped_folder("configs") / "parts_neutral.yaml") for plan in DUPLEX])
+BOUGHT = Both(lambda: [bill_wiring(plan, find_shipped_folder("configs") / "parts_neutral.yaml") for plan in DUPLEX])
 TIMED = Both(lambda: [schedule("circulant(6,1,2)", "allgather", method="tacos")])
 PICTURES = Both(lambda: [plot(build(spec)) for spec in ("circulant(6,1,2)", "circulant(6,1,3)")])
 REPORTS = Both(lambda: [report_page(build(spec)) for spec in ("circulant(6,1,2)", "circulant(6,1,3)")])
@@ -104,7 +104,7 @@ PHASES = Both(
     lambda: [carry_phases(reconfigure(nodes, 2, delay="0s"), plain_inventory(nodes, 2, kind="ocs")) for nodes in (5, 6)]
 )
 FABRICS = ["dgx_a100(2)", "mi250(2)"]
-PLACES = Both(lambda: stored_rows(Catalog(), [2], 3, 400))
+PLACES = Both(lambda: read_stored_rows(Catalog(), [2], 3, 400))
 
 
 class Writer(NamedTuple):
@@ -170,7 +170,13 @@ def _fabric(path: Path, version: int) -> None:
 def _request(path: Path, version: int) -> None:
     given = ("--nodes", str(12 + version), "--degree", "4", "--bandwidth", "100Gbps")
     _command(
-        "design", "--init", *given, "--workload", str(shipped_folder("configs") / "workload_moe.yaml"), "-o", str(path)
+        "design",
+        "--init",
+        *given,
+        "--workload",
+        str(find_shipped_folder("configs") / "workload_moe.yaml"),
+        "-o",
+        str(path),
     )
 
 

@@ -21,7 +21,7 @@ from topodesign.graphs.cycleprefix import cycleprefix
 from topodesign.graphs.genkautz import genkautz, genkautzjoined, kautz
 from topodesign.graphs.hexagon_twins import _SPLIT, ghtwins
 from topodesign.graphs.hoffmansingleton import hoffmansingleton
-from topodesign.graphs.loops import join_loops, looped_nodes
+from topodesign.graphs.loops import find_loops, join_loops
 from topodesign.graphs.mms import mms
 from topodesign.graphs.polarity import (
     ghpolarity,
@@ -289,7 +289,7 @@ def test_joining_keeps_degrees_and_other_links(topology: Topology) -> None:
     before = {(u, v): c for u, v, c in topology.links() if u != v}
     after = {(u, v): c for u, v, c in joined.links()}
     assert all(after.get(link, 0) >= c for link, c in before.items())
-    nodes = looped_nodes(topology)
+    nodes = find_loops(topology)
     if len(np.unique(nodes)) == len(nodes) > 1:
         assert not joined.self_loops
         if len(nodes) % 2 == 0:
@@ -306,7 +306,7 @@ def test_random_regular_graphs(n: int, data: st.DataObject) -> None:
     assert (graph.nodes, graph.degree) == (n, d)
     assert graph.is_regular
     assert graph.is_duplex
-    assert looped_nodes(graph).tolist() == [n - 1] * (n * d % 2)
+    assert find_loops(graph).tolist() == [n - 1] * (n * d % 2)
     assert int(graph.capacity.max()) == 1
     links = csr_array((graph.capacity, graph.dst, graph.indptr), shape=(n, n))
     assert connected_components(links, return_labels=False) == 1

@@ -9,7 +9,7 @@ import pytest
 from topodesign import build
 from topodesign.base.spec import Spec
 from topodesign.collectives import ALL_TO_ALL
-from topodesign.fabrics.boxes import join, named_box
+from topodesign.fabrics.boxes import get_box, join
 from topodesign.optima.boxes import ANY_ORDER, PARTS, box_rates, exchange_bound
 from topodesign.optima.flows import solve_flow
 from topodesign.optima.optimum import optimum
@@ -29,7 +29,7 @@ GB = 10**9
 )
 def test_level_by_level_is_the_flow_among_all_nodes(box: str, graph: str, inside: str) -> None:
     """The certificate for the inside, and the contraction of parts, lose and gain nothing."""
-    one, topology = named_box(Spec(box)), build(graph)
+    one, topology = get_box(Spec(box)), build(graph)
     for shift in (0, 1):
         rates = box_rates(one, topology, 1, shift)
         whole = join(one, topology, 1, shift)
@@ -47,7 +47,7 @@ def test_level_by_level_is_the_flow_among_all_nodes(box: str, graph: str, inside
     ],
 )
 def test_allgather_is_the_narrower_of_two_cuts(boxes: int, graph: str, allgather: Fraction) -> None:
-    assert box_rates(named_box(Spec("dgx_h100")), build(graph)).allgather == allgather * GB
+    assert box_rates(get_box(Spec("dgx_h100")), build(graph)).allgather == allgather * GB
     assert build(graph).nodes == boxes
 
 
@@ -58,5 +58,5 @@ def test_bound_of_any_graph_counts_what_several_cables_carry() -> None:
     for boxes in range(2, 7):  # it is a bound of what any of these reach
         for jumps in ((1,) * 8, (1, 1, 1, 1, *[boxes - 1] * 4)):
             graph = build(f"dicirculant({boxes},{','.join(map(str, jumps))})")
-            rates = box_rates(named_box(Spec("dgx_h100")), graph)
+            rates = box_rates(get_box(Spec("dgx_h100")), graph)
             assert rates.most <= 50 * GB / exchange_bound(boxes, 8)

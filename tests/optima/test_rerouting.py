@@ -6,7 +6,7 @@ import pytest
 
 from topodesign import repair, schedule, verify
 from topodesign.base.errors import InfeasibleError
-from topodesign.optima.rerouting import node_bound, rerouted
+from topodesign.optima.rerouting import node_bound, reroute_paths
 from topodesign.plans.measure import flow_claim
 from topodesign.plans.plan_ops import block_amounts
 
@@ -42,7 +42,7 @@ def test_uneven_traffic_stays_what_it_was() -> None:
 
 def test_what_loses_nothing_stays_as_it_is() -> None:
     plan = schedule("complete(4)", "all-to-all", method="fluid")
-    same = rerouted(plan.flow, plan.fabric, range(4), {})
+    same = reroute_paths(plan.flow, plan.fabric, range(4), {})
     least = node_bound(plan.flow) / plan.fabric.unit
     assert flow_claim(same)["inv_x_star"] == plan.claim["inv_x_star"] == least  # each over its own link
 

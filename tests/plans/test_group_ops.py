@@ -18,7 +18,7 @@ from topodesign.optima.forest.schedule import forest_schedule
 from topodesign.plans.group_ops import alongside, apart, carried_over, part_of_topology, restricted
 from topodesign.plans.measure import cost_of
 from topodesign.plans.rounds_ops import allreduce, assemble, relabel, reverse
-from topodesign.plans.unroll import pipelined
+from topodesign.plans.unroll import pipeline_trees
 from topodesign.schedulers.spff import spff
 from topodesign.topology.library import build
 
@@ -95,11 +95,11 @@ def test_side_by_side_and_apart_again() -> None:
 def test_trees_hop_by_hop_are_rounds_on_the_links() -> None:
     trees = forest_schedule(TORUS, "allgather")
     for chunks in (1, 3):
-        report = verify_rounds(TORUS, pipelined(trees, chunks))
+        report = verify_rounds(TORUS, pipeline_trees(trees, chunks))
         assert report.ok, report.problems
         assert report.cost.bandwidth <= Fraction(11, 12) * (trees.height + chunks - 1) / chunks
     with pytest.raises(InfeasibleError, match="only out-trees"):
-        pipelined(forest_schedule(TORUS, "reduce-scatter"))
+        pipeline_trees(forest_schedule(TORUS, "reduce-scatter"))
 
 
 def test_a_wrong_group_schedule_is_refused() -> None:

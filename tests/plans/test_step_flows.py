@@ -18,7 +18,7 @@ from topodesign.plans.measure import compute_claim, cost_claim, cost_of
 from topodesign.plans.plan import Plan
 from topodesign.plans.time.simulate import simulate
 from topodesign.plans.verify.plans import verify
-from topodesign.report.scheduled import scheduled
+from topodesign.report.scheduled import make_report
 from topodesign.schedulers import method
 from topodesign.schedulers.scheduling import schedule
 from topodesign.schedulers.spff import spff_orbit
@@ -55,7 +55,7 @@ def test_folded_plans_are_like_the_whole(
     assert report.ok, str(report)
     one = replace(folded, movement=unfold(folded.flow))
     assert verify(one).ok
-    assert scheduled(folded).record() == scheduled(one).record()
+    assert make_report(folded).record() == make_report(one).record()
     conditions: Any
     for conditions in ({}, {"mode": "asynchronous"}, {"size": "1GiB", "alpha": "1us"}):
         first, second = simulate(again, **conditions), simulate(one, **conditions)

@@ -11,7 +11,7 @@ import pytest
 
 from tests.samples.timed import on_clock
 from topodesign.base.errors import FileFormatError, ParameterError, ScheduleError
-from topodesign.collectives import ALLGATHER, from_record, together
+from topodesign.collectives import ALLGATHER, from_record, join_collectives
 from topodesign.compiler.several import compile_groups
 from topodesign.plans.files import load_plan, save_plan
 from topodesign.plans.flow import Flows
@@ -63,9 +63,9 @@ def test_what_is_no_plan(plan: Plan, tmp_path: Path) -> None:
     with pytest.raises(ScheduleError, match="one collective"):
         Plan(plan.topology, first.some(np.array([], dtype=np.int64)).having(collective=plan.collective))
     with pytest.raises(ParameterError):
-        together([plan.collective])
+        join_collectives([plan.collective])
     with pytest.raises(ParameterError):
-        together([])
+        join_collectives([])
     wrong: list[object] = [3, [], [{"together": []}], [ALLGATHER.record(), 3]]
     for several in wrong:
         with pytest.raises(ParameterError):

@@ -22,7 +22,7 @@ from topodesign import build
 from topodesign.base.errors import InfeasibleError, ParameterError, ScheduleError, TopologyError
 from topodesign.optima.forest.bottleneck import optimum
 from topodesign.optima.forest.schedule import forest_schedule
-from topodesign.optima.forest.tree_counts import fixed_optimum, smallest_trees
+from topodesign.optima.forest.tree_counts import find_fixed_optimum, smallest_trees
 from topodesign.plans.chunk_ops import MAX_WEIGHT, find_heights, find_loads
 from topodesign.plans.trees import Trees
 from topodesign.topology.topology import Topology
@@ -69,8 +69,8 @@ def test_any_collective_on_any_fabric(
     reached("apart")
     assert schedule.inverse_rate >= best
     if k:
-        there = fixed_optimum(topology, k, weights=sizes).inverse_rate
-        back = fixed_optimum(topology.transpose(), k, weights=sizes).inverse_rate
+        there = find_fixed_optimum(topology, k, weights=sizes).inverse_rate
+        back = find_fixed_optimum(topology.transpose(), k, weights=sizes).inverse_rate
         assert schedule.inverse_rate == forward * there + backward * back
     else:
         assert schedule.inverse_rate == best

@@ -24,7 +24,7 @@ from topodesign.pricing.closed_form import distances, price
 from topodesign.pricing.deferral import defer
 from topodesign.pricing.deferral_kernels import CLASSES
 from topodesign.pricing.efforts import Effort
-from topodesign.pricing.relays import UnitLinks, balanced_relays
+from topodesign.pricing.relays import UnitLinks, iterate_balanced_relays
 from topodesign.pricing.split_deferral import price_deferred
 from topodesign.pricing.traffic_matrix import as_demand, traffic_table
 from topodesign.topology.topology import IntArray, Topology
@@ -278,7 +278,7 @@ def test_whoever_is_far_finds_somebody_who_has_a_shard_in_time(topology: Topolog
     assume(steps >= last)
     near = far <= steps - last
     seen = 0
-    for code in balanced_relays(before, links, steps, last, room):
+    for code in iterate_balanced_relays(before, links, steps, last, room):
         seen += 1
         assert np.array_equal(code[near], before[near])
         bound = code % CLASSES == 0

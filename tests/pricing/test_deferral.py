@@ -24,11 +24,11 @@ from topodesign.plans.rounds_ops import canonical
 from topodesign.pricing import deferral
 from topodesign.pricing.closed_form import distances, price
 from topodesign.pricing.deferral import defer
-from topodesign.pricing.evaluation import deferred_both
+from topodesign.pricing.evaluation import price_both_deferred
 from topodesign.pricing.least_in_steps import least_in_steps
 from topodesign.pricing.split_deferral import MOST_NODES, best_deferral, defer_split, price_deferred
 from topodesign.schedulers import deferred as scheduler
-from topodesign.schedulers.deferred import deferred, deferred_orbit
+from topodesign.schedulers.deferred import defer_folded, defer_schedule
 from topodesign.schedulers.evaluation import evaluate
 from topodesign.schedulers.price import price_plans
 from topodesign.schedulers.scheduling import schedule
@@ -40,7 +40,7 @@ from topodesign.topology.topology import Topology
 @given(regular_digraphs(14, 4), st.sampled_from(["allgather", "reduce-scatter"]))
 @settings(max_examples=40)
 def test_it_delivers_at_the_price_that_is_claimed(topology: Topology, collective: str) -> None:
-    rounds = deferred(topology, as_collective(collective))
+    rounds = defer_schedule(topology, as_collective(collective))
     report = verify_rounds(topology, rounds)
     assert report.ok, report.problems
     assert not report.redundant
@@ -75,10 +75,10 @@ def test_so_many_times_the_links_take_the_same_time(topology: Topology, times: i
 
 def test_plans_of_several_links_in_parallel_are_those_of_one() -> None:
     one, three = (evaluate(spec) for spec in (THIN, f"parallel({THIN},3)"))
-    assert three.cheapest == one.cheapest == deferred_both(build(THIN))
+    assert three.cheapest == one.cheapest == price_both_deferred(build(THIN))
     assert three.deferred_allgather == one.deferred_allgather
     assert schedule(f"parallel({THIN},3)", "allgather", method="deferred").claim["bandwidth"] < Fraction(18, 11)
-    assert deferral.why_not(build("parallel(complete(22),3)"), 1) is None
+    assert deferral.explain_no_deferral(build("parallel(complete(22),3)"), 1) is None
 
 
 THIN = "randomregulargraph(22,4,0)"
@@ -119,7 +119,10 @@ SYMMETRIC = (
 @pytest.mark.parametrize("spec", SYMMETRIC)
 def test_what_few_nodes_get_is_the_image_of_what_all_get(spec: str, collective: str) -> None:
     topology = build(spec)
-    orbit, whole = deferred_orbit(topology, as_collective(collective)), deferred(topology, as_collective(collective))
+    orbit, whole = (
+        defer_folded(topology, as_collective(collective)),
+        defer_schedule(topology, as_collective(collective)),
+    )
     assert orbit.fold is not None
     assert len(orbit.fold.representatives) < topology.nodes / 4
     report = verify_rounds(topology, whole)
@@ -143,7 +146,7 @@ def test_a_symmetry_that_leaves_nodes_where_they_are_is_not_used() -> None:
     assert len(found.receivers) == 8
     assert len(defer(topology).receivers) == 1
     with pytest.raises(TopologyError, match="moves all nodes or none"):
-        deferred_orbit(replace(topology, symmetry=known))
+        defer_folded(replace(topology, symmetry=known))
 
 
 def test_symmetric_topologies_may_be_larger(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -155,7 +158,7 @@ def test_symmetric_topologies_may_be_larger(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_more_links_than_a_table_of_masks_has_room_for() -> None:
     topology = build("randomregular(40,15,1)")
-    rounds = deferred(topology)
+    rounds = defer_schedule(topology)
     assert verify_rounds(topology, rounds).ok
     assert cost_of(topology, rounds) == defer(topology).cost(topology)
 
@@ -184,7 +187,7 @@ def test_what_it_is_not_for_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
         defer(Topology.from_links(3, [(0, 2), (2, 1), (1, 2), (2, 0)], switches=[2]))
     with pytest.raises(TopologyError, match="at most 61 links into a node, not 62"):
         defer(build("complete(63)"))
-    assert "61 links into a node, not 62" in str(deferral.why_not(build("complete(63)"), 1))
+    assert "61 links into a node, not 62" in str(deferral.explain_no_deferral(build("complete(63)"), 1))
     monkeypatch.setattr(deferral, "MOST_NODES", 8)
     with pytest.raises(TooLargeError, match="at most 8 nodes, not 9"):
         defer(build("genkautz(2,9)"))
@@ -223,7 +226,7 @@ def test_schedules_deliver_at_the_price_that_is_told(topology: Topology, collect
     assert split.cost(way).steps == 2 >= spff.steps
     assert split.cost(way).bandwidth <= spff.bandwidth
     assert split.cost(way).bandwidth >= Fraction(topology.nodes - 1, topology.nodes)
-    rounds = deferred(topology, as_collective(collective))
+    rounds = defer_schedule(topology, as_collective(collective))
     report = verify_rounds(topology, rounds)
     assert report.ok, report.problems
     assert report.redundant == 0
@@ -254,7 +257,7 @@ def test_all_links_are_full_in_both_steps() -> None:
 @pytest.mark.parametrize("collective", ["allgather", "reduce-scatter"])
 def test_one_orbit_says_all(spec: str, collective: str) -> None:
     topology = build(spec)
-    few, whole = deferred_orbit(topology, as_collective(collective)), deferred(topology, as_collective(collective))
+    few, whole = defer_folded(topology, as_collective(collective)), defer_schedule(topology, as_collective(collective))
     assert few.fold is not None
     assert few.fold.representatives == (0,)
     assert canonical(rounds_of_flow(few)) == canonical(whole)

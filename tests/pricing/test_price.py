@@ -24,6 +24,7 @@ from topodesign.base.errors import DisconnectedError, TopologyError
 from topodesign.pricing import closed_form, kernels
 from topodesign.pricing.baselines import baselines
 from topodesign.pricing.closed_form import (
+    compute_undirected_girth,
     distances,
     fullest,
     girth,
@@ -32,11 +33,10 @@ from topodesign.pricing.closed_form import (
     next_hops,
     price,
     price_at_least,
-    undirected_girth,
 )
 from topodesign.pricing.evaluation import price_both
 from topodesign.pricing.node_order import node_order
-from topodesign.pricing.repricing import priced
+from topodesign.pricing.repricing import price_topology
 from topodesign.pricing.split_deferral import best_deferral
 from topodesign.pricing.windows import genkautz_at_most
 from topodesign.pricing.workload import Workload, winners
@@ -173,8 +173,8 @@ def test_all_sources_are_looked_at_whatever_a_symmetry_says() -> None:
     near, far = false(both, 1), false(both, 0)
     assert layer_loads(near, all_sources=True) == brute_force_loads(both) != layer_loads(near)
     assert price(near, all_sources=True) == price(both) != price(near)
-    assert undirected_girth(far, all_sources=True) == undirected_girth(both) == 3
-    assert undirected_girth(far) != 3
+    assert compute_undirected_girth(far, all_sources=True) == compute_undirected_girth(both) == 3
+    assert compute_undirected_girth(far) != 3
     assert girth(false(one_way, 0), all_sources=True) == girth(one_way) == 3
     assert girth(false(one_way, 0)) == 4
 
@@ -230,7 +230,7 @@ def test_the_fullest_link_has_the_largest_load_over_its_capacity(links: list[tup
     assert fullest(load, capacity) == max(Fraction(*link) for link in links)
 
 
-@pytest.mark.parametrize("asked", [price, girth, undirected_girth])
+@pytest.mark.parametrize("asked", [price, girth, compute_undirected_girth])
 def test_progress_is_told_until_all_is_done(asked: Callable[..., object]) -> None:
     shares: list[float] = []
     asked(build("circulant(30,4,7)"), all_sources=True, progress=shares.append)
@@ -242,7 +242,7 @@ def test_what_has_no_cycle_has_no_girth() -> None:
     path = [(0, 1), (1, 2)]
     assert girth(Topology.from_links(3, path)) is None
     assert girth(Topology.from_links(3, [])) is None
-    assert undirected_girth(Topology.from_links(3, [*path, *((v, u) for u, v in path)])) is None
+    assert compute_undirected_girth(Topology.from_links(3, [*path, *((v, u) for u, v in path)])) is None
 
 
 def test_distances_mark_what_is_not_reached() -> None:
@@ -359,7 +359,7 @@ def without_loops(topology: Topology) -> Topology:
 @given(regular_digraphs())
 def test_nothing_lost_is_the_price(topology: Topology) -> None:
     topology = without_loops(topology)
-    known = priced(topology)
+    known = price_topology(topology)
     assert known.cost() == known.cost_without(topology) == price(topology, all_sources=True)
 
 
@@ -378,12 +378,12 @@ def test_what_is_left_costs_what_pricing_it_anew_gives(topology: Topology, data:
         anew = price(left, all_sources=True)
     except DisconnectedError:
         with pytest.raises(DisconnectedError):
-            priced(topology).cost_without(left)
+            price_topology(topology).cost_without(left)
         reached("apart")
         return
     reached("left")
     before = Fraction(topology.degree, left.degree)
-    assert priced(topology).cost_without(left) == Cost(anew.steps, anew.bandwidth * before)
+    assert price_topology(topology).cost_without(left) == Cost(anew.steps, anew.bandwidth * before)
 
 
 # -- What people wire today: each baseline is its model, and is there only where its ports are

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from topodesign import build, families, price
-from topodesign.base import doors
+from topodesign.base import entry_points
 from topodesign.base.errors import ParameterError, SpecError, TopodesignError
 from topodesign.base.spec import Spec, parse
 from topodesign.cli.main import run
@@ -28,12 +28,15 @@ def test_every_name_that_specs_know_is_described_once() -> None:
     found = [(one.kind, one.name) for one in EVERY]
     assert len(set(found)) == len(found)
     known = {name for kind, name in found if kind in {"family", "expansion"}}
-    assert known == {*doors.FAMILIES, *doors.EXPANSIONS}
+    assert known == {*entry_points.FAMILIES, *entry_points.EXPANSIONS}
     assert {name for kind, name in found if kind == "everyday"} == SPOKEN.keys()
     assert {name for kind, name in found if kind == "catalog"} == set(CATALOG_NAMES)
     assert {name for kind, name in found if kind == "fabric"} == FABRICS.keys()
     assert SIZES.keys() == {name for kind, name in found if kind not in {"family", "expansion"}}
-    assert all(one.size[2].startswith(f"{name}(") for name, one in [*doors.FAMILIES.items(), *doors.EXPANSIONS.items()])
+    assert all(
+        one.size[2].startswith(f"{name}(")
+        for name, one in [*entry_points.FAMILIES.items(), *entry_points.EXPANSIONS.items()]
+    )
 
 
 def arguments(one: Described) -> dict[str, object]:
@@ -45,7 +48,7 @@ def arguments(one: Described) -> dict[str, object]:
     if one.kind == "expansion":
         base = build(str(spec.args[0]))
         known = {"N": base.nodes, "d": base.degree}
-        function = doors.EXPANSIONS[one.name].graph
+        function = entry_points.EXPANSIONS[one.name].graph
     elif one.kind == "family":
         entry = generator(one.name)
         assert entry is not None

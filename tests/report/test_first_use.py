@@ -28,7 +28,7 @@ COMMANDS = (
 
 @pytest.mark.dear
 def test_of_one_use(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(first_use, "_USES", {"_timed": first_use._USES["_timed"]})
+    monkeypatch.setattr(first_use, "_USES", {"_plan_timed": first_use._USES["_plan_timed"]})
     shares: list[float] = []
     warmed = topodesign.compile_kernels(workers=1, progress=shares.append)
     assert "topodesign.schedulers.time_expanded.forward_kernels.forward" in (*warmed.compiled, *warmed.found)

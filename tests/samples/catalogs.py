@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from topodesign.base.cost import Basis, Cost
 from topodesign.catalog.files import write_rows
-from topodesign.catalog.rows import VERSION, Row, how_found
+from topodesign.catalog.rows import VERSION, Row, describe_origin
 from topodesign.search.finder import Finder
 
 LAST = 40
@@ -50,7 +50,7 @@ def finder_rows(nodes: int, degree: int) -> tuple[Row, ...]:
         for one in _FINDER.frontier(nodes, degree, duplex=duplex)
     ]
     rows = (
-        Row(nodes, degree, c.cost, c.allgather, c.duplex, how_found(c.spec), Basis.LINKS, VERSION, str(c.spec))
+        Row(nodes, degree, c.cost, c.allgather, c.duplex, describe_origin(c.spec), Basis.LINKS, VERSION, str(c.spec))
         for c in candidates
     )
     return tuple({row.key: row for row in rows}.values())

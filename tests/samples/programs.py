@@ -16,7 +16,7 @@ from topodesign.plans.movement import Movement
 from topodesign.plans.plan import Plan
 from topodesign.plans.rounds import Rounds
 from topodesign.plans.trees import Trees, flow_of_trees
-from topodesign.plans.verify.plans import verified
+from topodesign.plans.verify.plans import verify_or_raise
 from topodesign.topology.topology import Topology
 
 
@@ -30,7 +30,7 @@ def options_of(**options: Any) -> Options:
 
 
 def program_of_rounds(topology: Topology, rounds: Rounds, *, limits: Limits = NO_LIMITS, **options: Any) -> Program:
-    verified(Plan(topology, rounds), "the schedule")
+    verify_or_raise(Plan(topology, rounds), "the schedule")
     return lower_rounds(topology, rounds, options_of(**options), limits).program(None)
 
 

@@ -23,7 +23,7 @@ from topodesign.pricing.baselines import baselines, double_binary_tree
 from topodesign.pricing.workload import as_workload
 from topodesign.schedulers.baselines import BASELINES
 from topodesign.schedulers.baselines.cycles import link_disjoint_cycles, shortest_tour
-from topodesign.schedulers.baselines.messages import MOST_NODES, Router, deliveries, queued
+from topodesign.schedulers.baselines.messages import MOST_NODES, Router, deliveries, queue_messages
 from topodesign.schedulers.baselines.rings import around, factorings, rows, sides_of
 from topodesign.schedulers.baselines.trees import two_trees
 from topodesign.schedulers.method import cost_in
@@ -346,7 +346,7 @@ def test_the_figures_that_tacos_prints() -> None:
         ways = across_then_along(side, [(u, v) for u in nodes for v in nodes if u != v])
         for collective, steps in wanted.items():
             messages = sorted(zip(*(column.tolist() for column in deliveries(collective, side**2)), strict=True))
-            rounds = queued(topology, collective, [(ways[u, v], block) for u, v, block in messages])
+            rounds = queue_messages(topology, collective, [(ways[u, v], block) for u, v, block in messages])
             assert rounds.steps == steps
             assert verify_rounds(topology, rounds).ok
     ring = [ways[u, (u + 1) % 100] for u in range(100)]

@@ -15,7 +15,7 @@ from topodesign.plans.rounds import Rounds
 from topodesign.schedulers.dimensions import by_digits, by_dimensions
 from topodesign.schedulers.peel import distance_bound, exchange
 from topodesign.schedulers.scheduling import schedule
-from topodesign.topology.factors import named_factors
+from topodesign.topology.factors import list_factors
 from topodesign.topology.library import build
 from topodesign.topology.topology import Topology
 
@@ -41,7 +41,7 @@ def right(topology: Topology, rounds: Rounds) -> Fraction:
 @pytest.mark.parametrize("spec", PRODUCTS)
 def test_products_are_done_dimension_by_dimension(spec: str) -> None:
     topology, factors = build(spec), [build(factor) for factor in PRODUCTS[spec]]
-    assert list(map(str, named_factors(parse(spec)))) == PRODUCTS[spec]
+    assert list(map(str, list_factors(parse(spec)))) == PRODUCTS[spec]
     assert product(*factors) == topology
     alone = [exchange(factor, ALL_TO_ALL).rounds for factor in factors]
     for chunks in (None, 1, 3):

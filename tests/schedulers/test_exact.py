@@ -36,9 +36,9 @@ from topodesign.schedulers.stored import (
     DATA,
     file_of,
     from_text,
-    stored,
-    stored_schedule,
-    stored_specs,
+    get_stored,
+    get_stored_schedule,
+    list_stored_specs,
 )
 from topodesign.solve.discrete import Discrete
 from topodesign.solve.program import Program
@@ -328,16 +328,16 @@ PAPER = {
 
 
 @pytest.mark.parametrize("collective", HALVES)
-@pytest.mark.parametrize("spec", stored_specs())
+@pytest.mark.parametrize("spec", list_stored_specs())
 def test_stored_schedule(spec: str, collective: Collective) -> None:
-    entry = stored(spec, as_collective(collective))
+    entry = get_stored(spec, as_collective(collective))
     assert entry is not None
     topology = build(spec)
     report = verify_rounds(topology, entry.schedule, entry.cost)
     assert report.ok, str(report)
     assert report.redundant == report.refilled == 0
     assert entry.schedule.collective.name == collective
-    assert stored_schedule(topology.spec, as_collective(collective)) is entry.schedule
+    assert get_stored_schedule(topology.spec, as_collective(collective)) is entry.schedule
     assert entry.cost == PAPER.get(spec, entry.cost)
 
     # The certificate: (N-1)/N bounds every schedule (Theorem 4); any other bound has to be proven again.
@@ -354,9 +354,9 @@ def test_stored_schedule(spec: str, collective: Collective) -> None:
 
 
 def test_stored_files() -> None:
-    assert set(PAPER) <= set(stored_specs())
-    assert {path.name for path in DATA.iterdir()} == {file_of(spec).name for spec in stored_specs()}
-    for spec in stored_specs():
+    assert set(PAPER) <= set(list_stored_specs())
+    assert {path.name for path in DATA.iterdir()} == {file_of(spec).name for spec in list_stored_specs()}
+    for spec in list_stored_specs():
         text = file_of(spec).read_text(encoding="utf-8")
         read = list(from_text(text).values())
         for one, written in zip(read, json.loads(text)["schedules"], strict=True):
@@ -366,12 +366,12 @@ def test_stored_files() -> None:
 
 
 def test_what_is_not_stored() -> None:
-    assert stored_schedule(None, ALLGATHER) is None
-    assert stored_schedule("complete(4)", ALLGATHER) is None
-    assert stored_schedule("diamond()", ALLREDUCE) is None
-    assert stored_schedule(" diamond( ) ", ALLGATHER) is not None
+    assert get_stored_schedule(None, ALLGATHER) is None
+    assert get_stored_schedule("complete(4)", ALLGATHER) is None
+    assert get_stored_schedule("diamond()", ALLREDUCE) is None
+    assert get_stored_schedule(" diamond( ) ", ALLGATHER) is not None
     with pytest.raises(SpecError):
-        stored_schedule("diamond(", ALLGATHER)
+        get_stored_schedule("diamond(", ALLGATHER)
 
 
 def damage(random: Random, fields: dict[str, Any]) -> None:
@@ -435,7 +435,7 @@ def test_other_texts_are_refused(text: str) -> None:
 
 
 def test_schedules_are_read_only() -> None:
-    schedule = stored_schedule("diamond()", ALLGATHER)
+    schedule = get_stored_schedule("diamond()", ALLGATHER)
     assert isinstance(schedule, Rounds)
     with pytest.raises(ValueError, match="read-only"):
         schedule.step[0] = 2

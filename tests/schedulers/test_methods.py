@@ -9,7 +9,7 @@ import networkx as nx
 import pytest
 
 from tests.conftest import few
-from topodesign.base import doors
+from topodesign.base import entry_points
 from topodesign.base.errors import InfeasibleError, ParameterError, TopodesignError
 from topodesign.cli.main import run
 from topodesign.collectives import ALLGATHER, COLLECTIVES, REDUCE_SCATTER
@@ -22,7 +22,7 @@ from topodesign.plans.plan import Plan
 from topodesign.plans.rounds_ops import assemble
 from topodesign.plans.verify.plans import verify
 from topodesign.schedulers import ROUNDS, SCHEDULERS, forest, lift, peel, spff, stored
-from topodesign.schedulers.method import Method, Request, cost_in, planned
+from topodesign.schedulers.method import Method, Request, cost_in, plan_rounds
 from topodesign.schedulers.options import OPTIONS
 from topodesign.schedulers.scheduling import METHODS, schedule
 from topodesign.topology.library import build
@@ -76,11 +76,13 @@ def ring(request: Request) -> list[Plan]:
     if any((i + 1) % nodes not in topology.neighbours(i) for i in range(nodes)):
         return []
     rows = [(s, i, (i + 1) % nodes, (i - s + 1) % nodes, 0, 1) for s in range(1, nodes) for i in range(nodes)]
-    return [planned(topology, assemble(ALLGATHER, nodes, 1, nodes - 1, rows), "round")]
+    return [plan_rounds(topology, assemble(ALLGATHER, nodes, 1, nodes - 1, rows), "round")]
 
 
 def test_a_new_scheduler_is_one_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
-    monkeypatch.setattr(doors.SCHEDULERS, "own", {**METHODS, "round": Method("round", frozenset(), (ALLGATHER,), ring)})
+    monkeypatch.setattr(
+        entry_points.SCHEDULERS, "own", {**METHODS, "round": Method("round", frozenset(), (ALLGATHER,), ring)}
+    )
     plan = schedule("circulant(6,1,2)", "allgather", method="round")
     check(plan)
     assert plan.claim["steps"] == 5

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from dataclasses import fields
 
-from topodesign.base.options import typed
+from topodesign.base.options import format_option
 from topodesign.cli.schedule import command
 from topodesign.schedulers.method import Request
 from topodesign.schedulers.options import EVERYONES, OPTIONS
@@ -26,4 +26,4 @@ def test_keywords_fields_and_flags_are_the_same() -> None:
     assert keywords <= {field.name for field in fields(Request)}
     flags = {flag for one in command.params for flag in one.opts}
     settings = {f"--set {name}=" for name in command.settings()}
-    assert {typed(name) for name in OPTIONS} <= flags | settings  # which is how messages call them
+    assert {format_option(name) for name in OPTIONS} <= flags | settings  # which is how messages call them

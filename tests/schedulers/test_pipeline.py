@@ -14,7 +14,7 @@ from tests.samples.verdicts import verify_rounds
 from topodesign.base.errors import TopodesignError
 from topodesign.collectives import ALLGATHER, BROADCAST, COLLECTIVES
 from topodesign.optima.forest.schedule import forest_schedule
-from topodesign.plans.unroll import pipelined
+from topodesign.plans.unroll import pipeline_trees
 from topodesign.plans.verify.plans import verify
 from topodesign.schedulers.pipeline import METHOD, Pipeline, pipelines
 from topodesign.schedulers.scheduling import list_schedules, schedule
@@ -118,7 +118,7 @@ def test_nodes_in_no_tree_pass_data_on() -> None:
     part = Topology.from_arrays(16, torus.src, torus.dst, torus.capacity, switches=others)
     trees = forest_schedule(part, "allgather")
     for chunks in (1, 3):
-        rounds = pipelined(trees, chunks, ALLGATHER.among(members))
+        rounds = pipeline_trees(trees, chunks, ALLGATHER.among(members))
         report = verify_rounds(torus, rounds)
         assert report.ok, report.problems
     whole = Pipeline(torus, ALLGATHER.among(members), "trees", (trees,))

@@ -10,12 +10,12 @@ import pytest
 from topodesign import price_groups, repair, schedule, verify
 from topodesign.base.errors import InfeasibleError, ParameterError
 from topodesign.optima.group_price import degree_of
-from topodesign.schedulers.replan import repaired_plan
+from topodesign.schedulers.replan import repair_plan
 
 
 def test_what_it_says_is_what_the_plan_has() -> None:
     before = schedule("dgx_h100(2)", "allgather")
-    found = repaired_plan(before, ("box0/gpu0-rail0", "rail1"))
+    found = repair_plan(before, ("box0/gpu0-rail0", "rail1"))
     report = verify(found.plan)
     assert report.ok
     assert found.bandwidth == report.figures["algorithmic_bandwidth"] <= found.bound
@@ -39,7 +39,7 @@ def test_groups(spec: str, collective: str, group: str, without: tuple[str, ...]
     root = "first" if collective == "broadcast" else None
     before = schedule(spec, collective, group=group, root=root, method="fluid")
     for one in without:
-        found = repaired_plan(before, one)
+        found = repair_plan(before, one)
         assert verify(found.plan).ok
         left, groups = found.plan.fabric, found.plan.collective.groups
         assert groups is not None
@@ -49,7 +49,7 @@ def test_groups(spec: str, collective: str, group: str, without: tuple[str, ...]
         assert found.bandwidth <= best <= found.bound  # by an independent program
     if collective == "broadcast":
         with pytest.raises(InfeasibleError, match="the root is gone"):
-            repaired_plan(before, "0")
+            repair_plan(before, "0")
 
 
 @pytest.mark.parametrize(("options", "without"), [

@@ -35,7 +35,7 @@ from topodesign.plans.rounds_ops import assemble, is_lean, reverse
 from topodesign.plans.time.steps import time_steps
 from topodesign.pricing.closed_form import layer_loads, price
 from topodesign.schedulers import lift, scheduling
-from topodesign.schedulers.spff import _rounded, spff, theorem_21_bound, unequal_spff
+from topodesign.schedulers.spff import _round_splits, spff, theorem_21_bound, unequal_spff
 from topodesign.topology.link_table import LinkTable
 from topodesign.topology.topology import Topology
 
@@ -127,7 +127,7 @@ def test_rounding_shares_out_evenly() -> None:
         (mixed, 1, [5, 11]),
         (mixed, 2, [11, 21]),
     ):
-        rows = _rounded(topology, [(1, 0, 1, [0, 1], shares)] * 16, units)
+        rows = _round_splits(topology, [(1, 0, 1, [0, 1], shares)] * 16, units)
         width = rows[:, 5] - rows[:, 4]
         assert [int(width[rows[:, 2] == node].sum()) for node in (1, 2)] == wanted
         assert np.all(width[::2] + width[1::2] == units)
@@ -220,7 +220,7 @@ def test_a_base_schedule_with_needless_sends_is_pruned_before_it_is_lifted(monke
     assert not is_lean(twice)
     monkeypatch.setattr(lift, "thriftiest", lambda *_: twice)
     topology = build("line(complete(3))")
-    schedule = lift.lifted(topology, ALLGATHER)
+    schedule = lift.lift_schedule(topology, ALLGATHER)
     assert schedule is not None
     assert verify_rounds(topology, schedule).ok
 

@@ -35,8 +35,8 @@ from topodesign.schedulers.time_expanded.bound import bound_of, bound_of_sums
 from topodesign.schedulers.time_expanded.event_kernels import queue_for, reach
 from topodesign.schedulers.time_expanded.forward import distances_to, forward_chunks
 from topodesign.schedulers.time_expanded.greedy import best_of, copy_chunks
-from topodesign.schedulers.time_expanded.merging import merged, repaired
-from topodesign.schedulers.time_expanded.network import Network, chunks_of, network_of, timed_from
+from topodesign.schedulers.time_expanded.merging import merge_sends, repair_sends
+from topodesign.schedulers.time_expanded.network import Network, chunks_of, make_timed, network_of
 from topodesign.schedulers.time_expanded.trees import along_trees
 from topodesign.topology.library import build
 from topodesign.topology.link_table import LinkTable
@@ -163,7 +163,7 @@ def test_the_default_is_no_worse_than_chance(seed: int) -> None:
         blind = send(there, chunks, 0, blind=True)
         if name == "broadcast":
             continue  # of another size
-        assert plan.claim["time"] <= timed_from(there, here, 1, Fraction(2**20), blind).time
+        assert plan.claim["time"] <= make_timed(there, here, 1, Fraction(2**20), blind).time
 
 
 @pytest.mark.parametrize("collective", ["allgather", "allreduce", "all-to-all"])
@@ -389,7 +389,7 @@ def test_repair_makes_nothing_worse() -> None:
             send = copy_chunks if name in {"allgather", "broadcast"} else forward_chunks
             first = send(there, chunks, seed)
             least = bound_of(there, chunks)
-            after = repaired(there, chunks, first, seed, enough=least, schedules=100)
+            after = repair_sends(there, chunks, first, seed, enough=least, schedules=100)
             assert least <= after.time <= first.time
 
 
@@ -414,7 +414,7 @@ def test_merging_keeps_what_waits_for_what() -> None:
     timed = plan.movement
     assert isinstance(timed, Flow)
     assert set(timed.hi - timed.lo) == {1}
-    fewer = merged(plan.topology, timed, np.zeros(len(plan.topology.src), dtype=np.int64))
+    fewer = merge_sends(plan.topology, timed, np.zeros(len(plan.topology.src), dtype=np.int64))
     assert fewer.time <= timed.time
     assert verify(Plan(plan.topology, fewer)).ok
 

@@ -21,7 +21,7 @@ from topodesign.catalog.packing import pack_catalog
 from topodesign.catalog.price import FINE, price_topology
 from topodesign.cli.main import run
 from topodesign.search.all_to_all import ExchangeSearch
-from topodesign.search.all_to_all_state import ExchangeState, drafted, expanded, lines
+from topodesign.search.all_to_all_state import ExchangeState, draft_spec, iterate_expansions, lines
 
 SIZE = (24, 4)
 
@@ -108,7 +108,9 @@ def test_improve_goes_on_from_it(searched: Path, tmp_path: Path, capsys: pytest.
 
 def test_no_size_that_ships_is_slower_than_an_expansion_without_a_line_graph() -> None:
     state = ExchangeState(Catalog(), range(3, 17), (3, 256))
-    assert not [one for nodes in range(3, 257, 23) for d in range(3, 17) for one in expanded(state, (nodes, d))]
+    assert not [
+        one for nodes in range(3, 257, 23) for d in range(3, 17) for one in iterate_expansions(state, (nodes, d))
+    ]
 
 
 # -- What expansions take for all-to-all, by theorem: as priced from their links, and never less than a bound says
@@ -118,7 +120,7 @@ SPECS = ("genkautz(2,6)", "uniring(1,3)", "polarity(2)", "biring(2,4)", "complet
 
 
 def known(text: str, steps: int | None = None) -> Exchange:
-    draft = drafted(parse(text), build(text).degree)
+    draft = draft_spec(parse(text), build(text).degree)
     assert draft is not None
     price = all_to_all(text, effort="exact").bandwidth
     assert price is not None
@@ -137,7 +139,7 @@ def state(tmp_path: Path) -> ExchangeState:
 
 @pytest.mark.parametrize("size", [(6, 3), (7, 4), (6, 4), (4, 6), (12, 3), (12, 4), (24, 4), (16, 5), (18, 3)])
 def test_expansions_take_what_theorems_say(state: ExchangeState, size: tuple[int, int]) -> None:
-    found = list(expanded(state, size))
+    found = list(iterate_expansions(state, size))
     assert found
     for name, one in found:
         assert one.spec.startswith(name) or (name, one.spec[:5]) == ("product", "power")
@@ -170,7 +172,7 @@ def test_line_graphs_are_offered_where_they_may_be_better(state: ExchangeState) 
 @pytest.mark.dear
 def test_bounds_that_are_far_apart_are_priced_more_finely(tmp_path: Path) -> None:
     text = "randomregulargraph(40,4,1)"
-    draft = drafted(parse(text), 4)
+    draft = draft_spec(parse(text), 4)
     assert draft is not None
     bounds = price_topology(draft.topology)
     assert bounds is not None

@@ -11,7 +11,7 @@ from topodesign.base.cost import Cost, lower_bound
 from topodesign.base.spec import Spec, parse
 from topodesign.pricing.closed_form import price
 from topodesign.search.annealing import anneal
-from topodesign.search.target import Found, undominated
+from topodesign.search.target import Found, select_frontier
 from topodesign.topology.topology import Topology
 
 
@@ -30,7 +30,7 @@ def test_found_costs_what_its_spec_costs(text: str, steps: int | None) -> None:
     start = build(text)
     found = anneal(start, 10**7, duplex=start.is_duplex, steps=steps, seed=3)
     assert found
-    assert undominated(found) == found
+    assert select_frontier(found) == found
     for one in found:
         topology = build(str(one.spec))
         assert (topology.nodes, topology.degree) == (start.nodes, start.degree)
@@ -91,6 +91,6 @@ def test_undominated_keeps_the_plainest_of_equals() -> None:
         (4, Fraction(1), "b()"),
     ]
     found = [Found(parse(text), Cost(steps, y)) for steps, y, text in rows]
-    assert [str(one.spec) for one in undominated(found)] == ["a()", "kautz(2,2)"]
-    assert undominated(found, [Cost(2, Fraction(1))]) == []
+    assert [str(one.spec) for one in select_frontier(found)] == ["a()", "kautz(2,2)"]
+    assert select_frontier(found, [Cost(2, Fraction(1))]) == []
     assert isinstance(found[0].spec, Spec)

@@ -19,7 +19,7 @@ from topodesign.catalog.files import write_rows
 from topodesign.catalog.quality import runtime
 from topodesign.catalog.row_check import check_row
 from topodesign.catalog.rows import Row
-from topodesign.search.all_to_all_state import ExchangeState, drafted
+from topodesign.search.all_to_all_state import ExchangeState, draft_spec
 from topodesign.search.closure import (
     TOLERANCE,
     better,
@@ -155,7 +155,7 @@ def test_what_is_left_of_all_to_all_is_told_and_closed(tmp_path: Path) -> None:
 
 
 def exchange_of(text: str) -> Exchange:
-    draft, price = drafted(parse(text), build(text).degree), all_to_all(text, effort="exact").bandwidth
+    draft, price = draft_spec(parse(text), build(text).degree), all_to_all(text, effort="exact").bandwidth
     assert draft is not None
     assert price is not None
     return draft.priced(Bounds(price, price))

@@ -18,7 +18,7 @@ from topodesign.search import beyond
 from topodesign.search import composed as module
 from topodesign.search.beyond import search_size
 from topodesign.search.candidate import Candidate
-from topodesign.search.composed import composed, lined
+from topodesign.search.composed import compose_frontier, make_line_graph
 from topodesign.search.target import Target
 
 
@@ -65,7 +65,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_frontiers_are_of_graphs_with_these_costs(target: Target, quick: None) -> None:
-    _check(composed(target, Catalog()), target)
+    _check(compose_frontier(target, Catalog()), target)
 
 
 @pytest.mark.dear("target1")
@@ -73,7 +73,7 @@ def test_frontiers_are_of_graphs_with_these_costs(target: Target, quick: None) -
 def test_closed_forms_hold_where_nothing_is_built(target: Target, quick: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_MOST_BUILT", 0)
     monkeypatch.setattr(beyond, "MOST_PRICED", 0)
-    front = composed(target, Catalog())
+    front = compose_frontier(target, Catalog())
     assert {one.basis for one in front} <= {Basis.THEOREM, Basis.BOUND}
     _check(front, target)
 
@@ -82,7 +82,7 @@ def test_a_line_graph_is_priced_at_most_in_both_directions() -> None:
     base = build("genkautz(3,20)")
     there, back = price_both(base)
     for times in (1, 2, 3):
-        claimed = lined(Candidate(base.spec, there, back, False, Basis.LINKS), 20, 3, times)  # type: ignore[arg-type]
+        claimed = make_line_graph(Candidate(base.spec, there, back, False, Basis.LINKS), 20, 3, times)  # type: ignore[arg-type]
         real = price_both(build(claimed.spec), all_sources=True)
         assert real[0].dominates(claimed.cost)
         assert real[1].dominates(claimed.allgather)
@@ -254,5 +254,5 @@ def test_digits_of_a_smaller_size_serve_a_prime() -> None:
 @pytest.mark.parametrize(("target", "most"), [(Target(3011, 5, True), 370), (Target(2777, 3, True), 532)])
 def test_odd_sizes_are_the_best_of_a_node_more_without_one(target: Target, most: int) -> None:
     """In microseconds of an allreduce; a random graph was the best before."""
-    best = min(runtime(one.mean) for one in composed(target, Catalog()))
+    best = min(runtime(one.mean) for one in compose_frontier(target, Catalog()))
     assert best * 10**6 < most

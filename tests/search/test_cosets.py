@@ -11,7 +11,7 @@ from topodesign import build, price
 from topodesign.base.spec import Spec, parse
 from topodesign.pricing.closed_form import distances
 from topodesign.search import screening_kernels as kernels
-from topodesign.search.cosets import numbered
+from topodesign.search.cosets import number_group
 from topodesign.search.groups import groups_of_order, groups_to_search
 from topodesign.topology.groups import Group
 
@@ -33,7 +33,7 @@ GROUPS = (
 
 @pytest.mark.parametrize("text", GROUPS)
 def test_multiplying_rotates_cosets(text: str) -> None:
-    group = numbered(parse(text))
+    group = number_group(parse(text))
     base, size = group.base, group.turns.size
     assert group.element[0] == group.number[0] == 0
     assert np.array_equal(group.number[group.element], np.arange(base.order))
@@ -45,15 +45,15 @@ def test_multiplying_rotates_cosets(text: str) -> None:
 
 
 def test_the_subgroup_is_large() -> None:
-    assert [numbered(parse(text)).turns.size for text in GROUPS] == [1, 64, 65, 2, 33, 6, 7, 50, 4, 7, 6, 4]
-    assert [numbered(parse(f"cyclic({n})")).turns.size for n in (64, 67, 122, 1024)] == [64, 67, 122, 1024]
+    assert [number_group(parse(text)).turns.size for text in GROUPS] == [1, 64, 65, 2, 33, 6, 7, 50, 4, 7, 6, 4]
+    assert [number_group(parse(f"cyclic({n})")).turns.size for n in (64, 67, 122, 1024)] == [64, 67, 122, 1024]
 
 
 @st.composite
 def lifts(draw: st.DrawFn) -> tuple[str, int, int, list[int], list[int]]:
     """Draw a group, orbits, a degree, heads and voltages (in the group's own numbers), links sorted by ends."""
     text = draw(st.sampled_from(GROUPS[1:]))
-    order = numbered(parse(text)).base.order
+    order = number_group(parse(text)).base.order
     orbits, degree = draw(st.sampled_from([1, 2, 3, 5, 17])), draw(st.integers(1, 3))
     heads = draw(st.permutations([orbit for orbit in range(orbits) for _ in range(degree)]))
     voltages = draw(st.lists(st.integers(0, order - 1), min_size=len(heads), max_size=len(heads)))
@@ -67,7 +67,7 @@ def lifts(draw: st.DrawFn) -> tuple[str, int, int, list[int], list[int]]:
 def test_screening_counts_what_is_out_of_reach(drawn: tuple[str, int, int, list[int], list[int]], depth: int) -> None:
     """Both in plain Python and in machine code, against distances in the digraph that the spec builds."""
     text, orbits, degree, heads, voltages = drawn
-    group = numbered(parse(text))
+    group = number_group(parse(text))
     spec = Spec("lift", (Spec("successors", (degree, *heads)), parse(text), *voltages))
     topology = build(spec)
     voltage, head = group.number[np.array(voltages)], np.array(heads)
@@ -93,7 +93,7 @@ def test_screening_finds_the_diameter(spec: str) -> None:
     if outer.name == "dicirculant":
         acting = Spec("cyclic", (int(str(acting)),))
     assert isinstance(acting, Spec)
-    group = numbered(acting)
+    group = number_group(acting)
     voltage = group.number[np.array([int(str(element)) for element in elements])]
     field = kernels.field_of.plain(group.turns, 1)
     for depth, right in ((steps, True), (steps - 1, False)):

@@ -14,7 +14,7 @@ from topodesign.base.spec import parse
 from topodesign.catalog.lookup import Catalog
 from topodesign.catalog.row_check import check_row
 from topodesign.pricing.closed_form import distances, price
-from topodesign.pricing.evaluation import deferred_both
+from topodesign.pricing.evaluation import price_both_deferred
 from topodesign.search.cycle_kernels import bring_near, too_far
 from topodesign.search.cycles import cycles_of, random_cycles, search_cycles, spec_of
 from topodesign.search.evenness import search_even
@@ -120,9 +120,9 @@ def test_schedules_get_cheaper_in_as_many_steps(text: str, seed: int) -> None:
     found = build(str(spec))
     assert (found.nodes, found.degree, found.self_loops) == (base.nodes, base.degree, base.self_loops)
     assert found.is_regular
-    before, after = (sum((cost.bandwidth for cost in deferred_both(one)), Fraction(0)) for one in (base, found))
+    before, after = (sum((cost.bandwidth for cost in price_both_deferred(one)), Fraction(0)) for one in (base, found))
     assert after < before
-    assert {cost.steps for cost in deferred_both(found)} == {steps}
+    assert {cost.steps for cost in price_both_deferred(found)} == {steps}
     assert spec == search_even(base, steps, 10**7, seed=seed)
 
 

@@ -21,11 +21,11 @@ from topodesign.catalog.quality import runtime
 from topodesign.catalog.records import record_orders
 from topodesign.catalog.row_check import check_row
 from topodesign.catalog.rows import VERSION, Row
-from topodesign.catalog.verify import misplaced, stored_rows
+from topodesign.catalog.verify import find_misplaced, read_stored_rows
 from topodesign.cli.catalog.improve import command
 from topodesign.pricing.deferral import count_receivers
 from topodesign.search.improve import DEFERRAL, STRATEGIES, _Run
-from topodesign.search.improve_jobs import Run, Spent, search_in_jobs, summed
+from topodesign.search.improve_jobs import Run, Spent, search_in_jobs, sum_spent
 from topodesign.search.state import SearchState, by_spff, expansions
 from topodesign.search.strategies import NAMES
 from topodesign.search.strategies.annealing import annealing
@@ -183,7 +183,7 @@ def test_deferral_takes_the_best_first_and_ends(tmp_path: Path) -> None:
     assert any(change.better for change in changes)
     again = improve_catalog(tmp_path, sizes, [3], only="deferral", time_limit="20s")
     assert again.rows == ()
-    assert not misplaced(stored_rows(Catalog(tmp_path), [3]))
+    assert not find_misplaced(read_stored_rows(Catalog(tmp_path), [3]))
 
 
 @pytest.mark.dear
@@ -421,7 +421,7 @@ def test_what_one_finds_reaches_the_others() -> None:
     assert {row.nodes for row in state.new} == {12, 15}
     assert [check_row(row) for row in state.new] == [None] * len(state.new)
     assert (told[-1]["toy"].searches, told[-1]["toy"].seconds) == (2, 1.0)
-    assert summed([told[-1], {"toy": Spent("toy", 1, 0.5, 0.25)}])["toy"].searches == 3
+    assert sum_spent([told[-1], {"toy": Spent("toy", 1, 0.5, 0.25)}])["toy"].searches == 3
 
 
 def test_a_process_that_dies_is_told() -> None:

@@ -24,7 +24,7 @@ from topodesign.graphs.expansions.insert import insert
 from topodesign.graphs.expansions.swap import swap
 from topodesign.pricing.closed_form import price
 from topodesign.search.neighbours import compact, search_neighbours
-from topodesign.search.resized import _deleted, _inserted, _number, drawn
+from topodesign.search.resized import _delete_nodes, _insert_nodes, _number, iterate_resized
 from topodesign.search.target import Target
 from topodesign.topology.topology import Topology
 
@@ -176,10 +176,10 @@ def test_their_schedules_are_not_lifted(text: str) -> None:
 def test_duplex_stays_duplex(text: str, change: int, seed: int) -> None:
     """And where a port must stay free, one does and no more."""
     base = build(text)
-    more = _inserted(base, change, True, np.random.default_rng(seed))
+    more = _insert_nodes(base, change, True, np.random.default_rng(seed))
     assert (more.nodes, more.degree, more.is_duplex, more.is_regular) == (base.nodes + change, base.degree, True, True)
     target = Target(base.nodes - change, base.degree, duplex=True)
-    less = _deleted(base, change, target, np.random.default_rng(seed))
+    less = _delete_nodes(base, change, target, np.random.default_rng(seed))
     assert (less.nodes, less.is_duplex, less.is_regular) == (base.nodes - change, True, True)
     if base.degree % 2:
         assert (more.self_loops, less.self_loops) == (more.nodes % 2, less.nodes % 2)
@@ -213,7 +213,7 @@ def test_found_costs_what_its_spec_costs(target: Target) -> None:
 def test_nodes_of_the_largest_degree_can_be_deleted_by_any_permutation(duplex: bool) -> None:
     base = build("complete(17)" if duplex else "genkautz(16,40)")
     target = Target(base.nodes - 1, 16, duplex)
-    for made in drawn(base, target, 20, np.random.default_rng(1)):
+    for made in iterate_resized(base, target, 20, np.random.default_rng(1)):
         assert build(str(made.spec)) == made
         assert (made.nodes, made.is_regular) == (target.nodes, True)
     last = delete(base, base.nodes - 1, math.factorial(16) - 1)

@@ -23,7 +23,7 @@ from topodesign.search.links import (
     new_state,
     random_ends,
     spec_of_ends,
-    unfolded,
+    unfold_ends,
 )
 from topodesign.search.order_degree import (
     orbits_to_search,
@@ -83,7 +83,7 @@ def test_a_rotation_of_a_divisor_leaves_the_graph_as_it_is(duplex: bool) -> None
     rng = np.random.default_rng(1)
     ends = random_ends(Target(48, 4, duplex), 4, rng)
     for times in (2, 3, 12):
-        other = unfolded(ends, times)
+        other = unfold_ends(ends, times)
         order = 12 // times
         assert np.array_equal(other.mate[other.mate], np.arange(len(other.mate)))
         node = np.arange(48)

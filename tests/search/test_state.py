@@ -15,15 +15,15 @@ from topodesign.base.spec import parse
 from topodesign.catalog.all_to_all import PRICES, Bounds
 from topodesign.catalog.files import read_rows, write_rows
 from topodesign.catalog.row_check import check_row
-from topodesign.catalog.rows import VERSION, Row, how_found, worth_keeping
-from topodesign.catalog.verify import misplaced, stored_rows
+from topodesign.catalog.rows import VERSION, Row, describe_origin, worth_keeping
+from topodesign.catalog.verify import find_misplaced, read_stored_rows
 from topodesign.finder.pareto import DEFERRED_NOTE
-from topodesign.pricing.evaluation import deferred_both, price_both
+from topodesign.pricing.evaluation import price_both, price_both_deferred
 from topodesign.pricing.workload import as_workload
 from topodesign.search.candidate import transpose_spec
 from topodesign.search.close_sizes import better_multiple
 from topodesign.search.composed import _Composer
-from topodesign.search.state import SearchState, deferred_row
+from topodesign.search.state import SearchState, make_deferred_row
 from topodesign.search.target import Target
 
 SPECS = (
@@ -43,13 +43,13 @@ def row_by_spff(text: str) -> Row:
     there, back = price_both(topology)
     if back.bandwidth > there.bandwidth:
         there, back, spec = back, there, transpose_spec(spec)
-    found = how_found(spec)
+    found = describe_origin(spec)
     return Row(topology.nodes, topology.degree, there, back, topology.is_duplex, found, Basis.LINKS, 1, str(spec))
 
 
 def row_deferred(text: str) -> Row:
     row = row_by_spff(text)
-    found = deferred_row(row, *deferred_both(row.build()))
+    found = make_deferred_row(row, *price_both_deferred(row.build()))
     assert found is not None
     return found
 
@@ -66,8 +66,8 @@ def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("text", SPECS)
 def test_a_deferred_row_says_what_schedules_cost(text: str) -> None:
     row = row_by_spff(text)
-    prices = deferred_both(row.build())
-    found = deferred_row(row, *prices)
+    prices = price_both_deferred(row.build())
+    found = make_deferred_row(row, *prices)
     if found is None:
         assert all(map(Cost.dominates, (row.cost, row.allgather), prices))
     else:
@@ -86,7 +86,7 @@ def test_each_collective_takes_the_cheaper_schedule() -> None:
     row = replace(row, cost=Cost(steps, Fraction(3)), allgather=Cost(steps, Fraction(2)))
 
     def with_prices(there: int, back: int) -> Row | None:
-        return deferred_row(row, Cost(steps, Fraction(there)), Cost(steps, Fraction(back)))
+        return make_deferred_row(row, Cost(steps, Fraction(there)), Cost(steps, Fraction(back)))
 
     assert with_prices(3, 2) is None is with_prices(4, 5)
     one, other = with_prices(4, 1), with_prices(1, 9)
@@ -117,7 +117,7 @@ def test_rows_by_spff_stay_beside_deferred_ones(directory: Path) -> None:
     deferred = [row for row in rows if row.deferred]
     assert len(deferred) == 1
     assert any(deferred[0].cost.dominates(row.cost) for row in rows if not row.deferred)
-    assert misplaced(stored_rows(Catalog(directory), [3])) == []
+    assert find_misplaced(read_stored_rows(Catalog(directory), [3])) == []
     front = Catalog(directory).frontier(60, 3)
     assert deferred[0] in front
     assert not any(one.mean.dominates(row.mean) for row in front for one in front if one is not row)

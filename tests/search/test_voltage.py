@@ -15,7 +15,7 @@ from topodesign.collectives import ALLGATHER
 from topodesign.graphs.expansions.voltage import lift
 from topodesign.graphs.successors import successors
 from topodesign.pricing.closed_form import price
-from topodesign.schedulers.lift import lifted
+from topodesign.schedulers.lift import lift_schedule
 from topodesign.topology.groups import group
 from topodesign.topology.topology import Topology
 
@@ -125,7 +125,7 @@ def test_bad_lifts_are_refused(text: str, words: str) -> None:
 
 def test_no_schedule_is_lifted() -> None:
     topology = build("lift(complete(2),cyclic(3),0,1)")
-    assert lifted(topology, ALLGATHER) is None
+    assert lift_schedule(topology, ALLGATHER) is None
     assert lift.lift is None
 
 

@@ -12,14 +12,14 @@ from hypothesis import strategies as st
 
 from topodesign.base.errors import TooLargeError
 from topodesign.solve.maxflow import (
-    balanced_part,
+    balance_switches,
     compute_nodes,
     crossing,
-    demanded,
+    find_violated_cut,
+    iterate_violated_cuts,
     maximum_flow,
+    sum_demand,
     surplus,
-    violated_cut,
-    violated_cuts,
 )
 from topodesign.solve.whole import guess_places
 from topodesign.topology.topology import IntArray, Topology
@@ -55,21 +55,21 @@ def flow_to(network: tuple[Topology, IntArray, IntArray], sink: int) -> int:
 def test_a_violated_cut_is_one_and_none_is_missed(network: tuple[Topology, IntArray, IntArray]) -> None:
     topology, capacity, demand = network
     served = [flow_to(network, node) == int(demand.sum()) for node in compute_nodes(topology).tolist()]
-    sink, side = violated_cut(topology, capacity, demand)
+    sink, side = find_violated_cut(topology, capacity, demand)
     assert sink == (served.index(False) if False in served else len(served))
     assert (side is None) == all(served)
-    cuts = list(violated_cuts(topology, capacity, demand))
+    cuts = list(iterate_violated_cuts(topology, capacity, demand))
     assert len(cuts) == served.count(False)
     for place, cut in zip(np.flatnonzero(~np.array(served)).tolist(), cuts, strict=True):
         assert not cut[compute_nodes(topology)[place]]
-        assert demanded(topology, demand, cut) > int(capacity[crossing(topology, cut)].sum())
+        assert sum_demand(topology, demand, cut) > int(capacity[crossing(topology, cut)].sum())
 
 
 @settings(max_examples=60)
 @given(networks())
 def test_the_balanced_part_is_balanced_and_no_more_than_there_was(network: tuple[Topology, IntArray, IntArray]) -> None:
     topology, capacity, _ = network
-    part = balanced_part(topology, capacity)
+    part = balance_switches(topology, capacity)
     assert (part >= 0).all()
     assert (part <= capacity).all()
     assert not surplus(topology, part).any()
@@ -80,7 +80,7 @@ def test_the_balanced_part_is_balanced_and_no_more_than_there_was(network: tuple
 def test_demands_that_do_not_fit_are_refused() -> None:
     topology = Topology.from_links(3, [(0, 1), (1, 2), (2, 0)])
     with pytest.raises(TooLargeError):
-        violated_cut(topology, np.ones(3, dtype=np.int64), np.full(3, 2**62, dtype=np.int64))
+        find_violated_cut(topology, np.ones(3, dtype=np.int64), np.full(3, 2**62, dtype=np.int64))
 
 
 @pytest.mark.parametrize("most", [5, 2**40, 2**80])

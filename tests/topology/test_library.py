@@ -18,9 +18,9 @@ from topodesign.fabrics.fabric import Fabric
 from topodesign.fabrics.places import as_place, as_topology
 from topodesign.fabrics.presets import FABRICS
 from topodesign.graphs.expansions.product import graph as product
-from topodesign.topology.everyday import SPOKEN, SPOKEN_FABRICS, spelled_out
+from topodesign.topology.everyday import SPOKEN, SPOKEN_FABRICS, expand_everyday
 from topodesign.topology.factors import factors_of
-from topodesign.topology.family import call_signature, named, never
+from topodesign.topology.family import call_signature, make_family, never
 from topodesign.topology.files import LINK_FORMATS, write_links
 from topodesign.topology.library import build
 from topodesign.topology.topology import Topology
@@ -78,7 +78,7 @@ def test_what_names_none_is_refused(value: Any, error: type[TopodesignError]) ->
 # -- Families: the arguments of a call become the spec of its result, and errors name the call to write
 
 
-@named()
+@make_family()
 def ringof(n: int, *jumps: int) -> Topology:
     """Node v to v plus each jump."""
     return Topology.from_links(n, [(v, (v + jump) % n) for v in range(n) for jump in jumps])
@@ -146,7 +146,7 @@ def test_sizes_are_those_of_the_formulas(text: str) -> None:
     assert (topology.nodes, topology.degree, topology.is_duplex) == (nodes, degree, True)
     assert diameter in {None, price(topology).steps}
     assert build(str(topology.spec)) == topology == as_topology(parse(text))
-    meaning = spelled_out(parse(text))
+    meaning = expand_everyday(parse(text))
     assert meaning == topology.spec
     assert topology.spec is not None
     assert topology.spec.name not in SPOKEN
@@ -155,7 +155,7 @@ def test_sizes_are_those_of_the_formulas(text: str) -> None:
 def test_every_name_is_tried() -> None:
     assert {parse(text).name for text in SIZES} == SPOKEN.keys()
     assert len(SPOKEN) >= 8
-    assert spelled_out(parse("torus(4,4)")) is None
+    assert expand_everyday(parse("torus(4,4)")) is None
     assert not SPOKEN.keys() & set(FABRICS) - {"dragonfly"}
 
 

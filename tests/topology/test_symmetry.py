@@ -21,9 +21,9 @@ from topodesign.topology.automorphisms import find_symmetry, link_classes
 from topodesign.topology.classes import equitable_classes
 from topodesign.topology.groups import cyclic, group
 from topodesign.topology.library import build
-from topodesign.topology.quotient import fixed_orbits, quotient
+from topodesign.topology.quotient import find_fixed_orbits, quotient
 from topodesign.topology.shifts import distinct_nodes, find_shifts
-from topodesign.topology.symmetry import Symmetry, joined
+from topodesign.topology.symmetry import Symmetry, join_orbits
 from topodesign.topology.topology import Topology
 
 
@@ -102,7 +102,7 @@ def test_orbits_are_what_the_generators_connect(generators: list[list[int]]) -> 
 def test_orbits_join_whole_classes() -> None:
     first = np.arange(6)
     for generator in ([2, 1, 0, 3, 4, 5], [0, 4, 2, 3, 1, 5], [0, 1, 4, 3, 2, 5]):
-        first = joined(first, np.array(generator))
+        first = join_orbits(first, np.array(generator))
     assert first.tolist() == [0, 0, 0, 3, 0, 5]
 
 
@@ -197,7 +197,7 @@ def test_links_that_a_node_cannot_tell_apart() -> None:
     """The smallest link of every orbit is in its own, and orbits have all the room that there is."""
     topology = build("hypercube(3)")
     assert topology.symmetry is not None
-    orbit = fixed_orbits(topology, topology.symmetry, 0)
+    orbit = find_fixed_orbits(topology, topology.symmetry, 0)
     assert np.array_equal(orbit[orbit], orbit)
     assert np.all(orbit <= np.arange(len(orbit)))
     assert quotient(topology).room.sum() == topology.capacity.sum()

@@ -35,7 +35,7 @@ from topodesign.cli.wire import show as show_command
 from topodesign.topology.library import build
 from topodesign.topology.topology import Topology
 from topodesign.wiring.bringup import link_test
-from topodesign.wiring.bringup.bringup import LARGEST_RING, NODE, Bringup, apart, next_hosts, ring_of
+from topodesign.wiring.bringup.bringup import LARGEST_RING, NODE, Bringup, find_apart, next_hosts, ring_of
 from topodesign.wiring.bringup.host_files import environment, host_list, netplan, networkd, sysctl
 from topodesign.wiring.bringup.options import ROUTES, BringupOptions
 from topodesign.wiring.check.check import check_wiring
@@ -142,7 +142,7 @@ def test_a_ring_is_found_where_there_is_one(nodes: int, draws: list[bool]) -> No
     rings = [
         order
         for order in itertools.permutations(range(nodes))
-        if order[0] == 0 and not apart(neighbours, order, [(n, (n + 1) % nodes) for n in range(nodes)])
+        if order[0] == 0 and not find_apart(neighbours, order, [(n, (n + 1) % nodes) for n in range(nodes)])
     ]
     found = ring_of(neighbours)
     assert (found is None) == (not rings)
@@ -290,7 +290,7 @@ def test_variables_of_jobs(tmp_path: Path) -> None:
     assert {one["MASTER_ADDR"] for one in said} == {found.hosts[0].address.partition("/")[0]}
     order = sorted(range(6), key=lambda node: int(said[node]["NODE_RANK"]))
     assert found.ring == tuple(f"h{node}" for node in order)
-    assert not apart(found.neighbours, order, [(n, (n + 1) % 6) for n in range(6)])
+    assert not find_apart(found.neighbours, order, [(n, (n + 1) % 6) for n in range(6)])
     whole = bringup(plan_of(both_ways(4, list(itertools.combinations(range(4), 2))), "duplex"), management="eno1")
     one = variables(environment(whole, whole.hosts[2]))
     assert "NCCL_ALGO" not in one  # trees join neighbours, too

@@ -28,8 +28,8 @@ from topodesign.topology.isomorphism import isomorphism
 from topodesign.topology.topology import Topology
 from topodesign.wiring.change import field_kernels, relabel_kernels
 from topodesign.wiring.change.change import fewest_moves
-from topodesign.wiring.change.fields import labelled
-from topodesign.wiring.change.patches import Change, Pairing, as_simplex, wired_topology
+from topodesign.wiring.change.fields import label_links
+from topodesign.wiring.change.patches import Change, Pairing, as_simplex, make_topology
 from topodesign.wiring.change.relabel import Relabelling, list_symmetries, most_kept, relabel
 from topodesign.wiring.change.rewire import change_wiring
 from topodesign.wiring.change.stages import Stage, stages
@@ -119,11 +119,11 @@ def test_nodes_placed_one_by_one_keep_what_is_said_in_both_tiers(spec: str) -> N
     nodes = topology.nodes
     order = np.random.default_rng(1).permutation(nodes).tolist()
     have, want = (
-        labelled(nodes, np.array([row for u, v, _ in one.links() if u != v for row in ((u, v, 0), (v, u, 1))]))
+        label_links(nodes, np.array([row for u, v, _ in one.links() if u != v for row in ((u, v, 0), (v, u, 1))]))
         for one in (topology, shuffled(topology, order))
     )
     kind = np.arange(nodes) % 2
-    for kernel in (field_kernels.spread.plain, field_kernels.spread.machine):
+    for kernel in (field_kernels.spread_nodes.plain, field_kernels.spread_nodes.machine):
         place = np.arange(nodes)
         kept = kernel(have, want, kind, place, (0, 2), np.array([5], dtype=np.uint64))
         assert sorted(place) == list(range(nodes))
@@ -253,7 +253,7 @@ def check_stages(change: Change, found: tuple[Stage, ...], most_dark: int) -> No
             dark |= set(fibres(connect))
         worst = max(Counter(owner[fibre] for fibre in dark).values(), default=0)
         assert worst == stage.dark <= most_dark
-        assert stage.during == wired_topology(change.after.hosts, lit.values())
+        assert stage.during == make_topology(change.after.hosts, lit.values())
         busy = {fibre for places in lit for fibre in places}
         for connect in stage.made:
             assert busy.isdisjoint(fibres(connect))
@@ -261,7 +261,7 @@ def check_stages(change: Change, found: tuple[Stage, ...], most_dark: int) -> No
             lit[fibres(connect)] = connect
             dark.difference_update(fibres(connect))
         dark &= later  # what nothing is plugged into again is not missed any longer
-        assert stage.after == wired_topology(change.after.hosts, lit.values())
+        assert stage.after == make_topology(change.after.hosts, lit.values())
     assert not dark
     assert lit.keys() == {fibres(connect) for connect in change.after.connects}
 

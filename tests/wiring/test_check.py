@@ -22,7 +22,7 @@ from topodesign import build
 from topodesign.base.errors import FileFormatError
 from topodesign.cli.wire.check import command
 from topodesign.wiring.change.change import fewest_moves
-from topodesign.wiring.change.patches import wired_topology
+from topodesign.wiring.change.patches import make_topology
 from topodesign.wiring.check.as_cabled import as_cabled
 from topodesign.wiring.check.cables import read_switch
 from topodesign.wiring.check.check import check_wiring
@@ -478,7 +478,7 @@ def test_another_order_of_the_hosts_is_found(mode: Any) -> None:
     assert found.repair.moves > 0
     assert found.other_order.moves == 0
     assert found.proposal is found.other_order
-    assert wired_topology(found.other_order.after.hosts, found.built.connects) == wanted
+    assert make_topology(found.other_order.after.hosts, found.built.connects) == wanted
 
 
 def test_a_swapped_duplex_patch_is_told_once() -> None:

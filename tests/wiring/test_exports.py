@@ -52,7 +52,7 @@ from topodesign.wiring.plan.plan import WiringPlan
 from topodesign.wiring.plan.planner import make_plan
 from topodesign.wiring.plan.proof import circuits, topology_of
 from topodesign.wiring.switches.kinds.scpi import port_lists
-from topodesign.wiring.switches.switch import listed_pairs
+from topodesign.wiring.switches.switch import format_pairs
 
 SWITCHES = ("sonic", "scpi")
 COME_BACK = ("patches", "netbox", *SWITCHES)
@@ -605,7 +605,7 @@ def expanded(text: str) -> list[str]:
 
 @given(pairs=st.sets(st.tuples(st.integers(1, 9), st.integers(1, 9)), min_size=1))
 def test_lists_and_ranges_mean_their_circuits(pairs: set[tuple[int, int]]) -> None:
-    assert sorted(expanded(listed_pairs(pairs))) == sorted(f"{a}A-{b}B" for a, b in pairs)
+    assert sorted(expanded(format_pairs(pairs))) == sorted(f"{a}A-{b}B" for a, b in pairs)
     a, b = (map(int, part.split(",")) for part in re.findall(r"\(@([0-9,]+)\)", port_lists(pairs, 9)))
     assert sorted(zip(a, b, strict=True)) == sorted((a, b + 9) for a, b in pairs)
 

@@ -28,14 +28,14 @@ from topodesign.cli.main import program
 from topodesign.topology.topology import Topology
 from topodesign.wiring.change.grow import in_room, with_names_of
 from topodesign.wiring.change.growth import grow
-from topodesign.wiring.change.patches import wired_topology
+from topodesign.wiring.change.patches import make_topology
 from topodesign.wiring.change.rewire import Rewiring, change_wiring
 from topodesign.wiring.exports.change import to_change_page, write_change
 from topodesign.wiring.inventory.answers import extend_room, init_wiring, plain_inventory
 from topodesign.wiring.inventory.devices import Fixed, Host, Lane, Mode, Panel, PanelKind, PanelPort, Port, lanes_of
 from topodesign.wiring.inventory.files import format_inventory
 from topodesign.wiring.inventory.inventory import Inventory
-from topodesign.wiring.plan.cabling import completed
+from topodesign.wiring.plan.cabling import complete_cabling
 from topodesign.wiring.plan.cross_connects import fibres
 from topodesign.wiring.plan.files import load_wiring, save_wiring
 from topodesign.wiring.plan.plan import WiringPlan
@@ -62,7 +62,7 @@ def check_growth(before: WiringPlan, found: Rewiring, space: Inventory) -> None:
     for stage in found.stages:
         for connect in stage.removed:
             del lit[fibres(connect)]
-        assert stage.during == wired_topology(both, lit.values())
+        assert stage.during == make_topology(both, lit.values())
         assert nx.is_strongly_connected(stage.during.to_networkx())
         busy = {fibre for places in lit for fibre in places}
         for connect in stage.made:
@@ -142,7 +142,7 @@ def test_cabling_that_is_there_in_part_is_kept_and_completed(tmp_path: Path) -> 
     assert set(lanes.values()) == {2}
     save_wiring(plan, tmp_path / "plan.json")
     assert load_wiring(tmp_path / "plan.json").fixed == plan.fixed
-    assert completed(part, plan.fixed, [host.name for host in part.hosts], [4] * 12, "duplex") == plan.fixed
+    assert complete_cabling(part, plan.fixed, [host.name for host in part.hosts], [4] * 12, "duplex") == plan.fixed
 
 
 def test_lanes_that_lack_come_where_others_have_theirs() -> None:
@@ -154,13 +154,13 @@ def test_lanes_that_lack_come_where_others_have_theirs() -> None:
         for host in space.hosts
         for (port, lane), panel in zip(lanes_of(host), (names[0], *names[1:] * 3), strict=True)
     ]
-    found = completed(replace(space, cabling=tuple(uneven[:-2])), uneven[:-2], [*space.host], [4] * 4, "duplex")
+    found = complete_cabling(replace(space, cabling=tuple(uneven[:-2])), uneven[:-2], [*space.host], [4] * 4, "duplex")
     last = space.hosts[-1].name
     assert Counter(one.panel for one in found if one.host == last) == {names[0]: 1, names[1]: 3}
     first, second = space.panels
     more = (*second.ports, *(replace(port, label=f"{port.label}+") for port in second.ports))
     full = replace(space, panels=(replace(first, ports=first.ports[:3]), replace(second, ports=more)))
-    found = completed(replace(full, cabling=tuple(uneven[:-4])), uneven[:-4], [*space.host], [4] * 4, "duplex")
+    found = complete_cabling(replace(full, cabling=tuple(uneven[:-4])), uneven[:-4], [*space.host], [4] * 4, "duplex")
     assert Counter(one.panel for one in found if one.host == last) == {names[1]: 4}  # none is left at the first
 
 

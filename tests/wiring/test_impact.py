@@ -23,11 +23,11 @@ from topodesign import build
 from topodesign.base.cost import Cost
 from topodesign.base.errors import DisconnectedError, ParameterError
 from topodesign.cli.main import program
-from topodesign.pricing.repricing import priced
+from topodesign.pricing.repricing import price_topology
 from topodesign.schedulers.evaluation import evaluate
 from topodesign.topology.automorphisms import find_symmetry, link_classes
 from topodesign.topology.topology import Topology
-from topodesign.wiring.failures.impact import Failure, State, best_repair, losses, lost_and_left, state_of
+from topodesign.wiring.failures.impact import Failure, State, best_repair, losses, split_lost, state_of
 from topodesign.wiring.failures.report import rank
 from topodesign.wiring.inventory.devices import Mode
 from topodesign.wiring.plan.cross_connects import CrossConnect
@@ -48,7 +48,7 @@ def cost_of(topology: Topology, degree: int) -> Cost | None:
 
 
 def left_by(plan: WiringPlan, failure: Failure) -> State:
-    return state_of(plan, lost_and_left(plan, failure)[1])
+    return state_of(plan, split_lost(plan, failure)[1])
 
 
 def without_link(topology: Topology, link: tuple[int, int]) -> Topology:
@@ -71,7 +71,7 @@ def test_cables_and_hosts_cost_what_the_rest_is_worth(spec: str) -> None:
     assert state_of(plan, plan.connects).cost == cost_of(without_loops(topology), degree)
     for connect in few(plan.connects):
         failure = Failure("cable", "", connect.cable)
-        assert lost_and_left(plan, failure)[0] == [connect]
+        assert split_lost(plan, failure)[0] == [connect]
         found = left_by(plan, failure)
         if len(found.hosts) == topology.nodes:
             assert found.topology == without_link(without_loops(topology), connect.link)
@@ -107,7 +107,7 @@ def test_spare_lanes_take_over_from_a_dead_port(mode: str) -> None:
 def test_a_wiring_without_patches_has_nothing_to_lose() -> None:
     plan = bare(4, 2)
     assert rank(plan) == []
-    assert lost_and_left(plan, Failure("host", "h0", ""))[0] == []
+    assert split_lost(plan, Failure("host", "h0", ""))[0] == []
     assert best_repair(plan, Failure("host", "h0", "")) is None
 
 
@@ -128,7 +128,7 @@ def test_the_repair_round_a_dead_host_is_the_best_of_all(spec: str) -> None:
     topology = build(spec)
     plan = wired(topology, topology.degree)
     failure = Failure("host", "h0", "")
-    lost = lost_and_left(plan, failure)[0]
+    lost = split_lost(plan, failure)[0]
     best = min(
         (cost.steps, cost.bandwidth)
         for order in itertools.permutations(range(topology.degree))
@@ -180,7 +180,7 @@ def test_ranking_has_every_failure_at_its_price_the_worst_first(spec: str, mode:
         assert len({failure.kind for failure in one.failures}) == 1
         for failure in one.failures:
             each = left_by(plan, failure)
-            assert lost_and_left(plan, failure)[0] == losses(plan)[failure]
+            assert split_lost(plan, failure)[0] == losses(plan)[failure]
             assert (len(each.hosts), each.cost) == (one.hosts, one.cost)
     whole = [one.cost for one in found if one.hosts == topology.nodes and one.cost is not None]
     keys = [(cost.steps, cost.bandwidth) for cost in whole]
@@ -220,7 +220,7 @@ def moved(links: list[tuple[int, int, int]], order: Sequence[int]) -> list[tuple
 @given(regular_digraphs(12, 4), st.data())
 def test_prices_after_losses_are_those_of_what_is_left(topology: Topology, data: st.DataObject) -> None:
     topology = without_loops(topology)
-    before = priced(topology)
+    before = price_topology(topology)
     assert before.cost() == Cost(*cost_by_reference(topology, topology.degree))
     units = [(u, v) for u, v, capacity in topology.links() for _ in range(capacity)]
     lost = data.draw(st.sets(st.integers(0, len(units) - 1), max_size=4))

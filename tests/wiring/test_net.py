@@ -17,7 +17,7 @@ from topodesign import plan_wiring, save_wiring, show_wiring
 from topodesign.base.errors import InfeasibleError
 from topodesign.wiring.check.check import check_wiring
 from topodesign.wiring.check.evidence import Observed
-from topodesign.wiring.failures.impact import Failure, losses, lost_and_left
+from topodesign.wiring.failures.impact import Failure, losses, split_lost
 from topodesign.wiring.inventory.devices import Lane
 from topodesign.wiring.plan.plan import WiringPlan
 
@@ -106,10 +106,10 @@ def test_what_a_failure_loses_are_the_walks_through_it(seed: int, tmp_path_facto
     for failure, lost in losses(plan, ["host", "panel port", "cable"]).items():
         name = ":".join(filter(None, (failure.device, failure.name)))
         assert {connect.cable for connect in lost} == by_port[name]
-        assert {connect.cable for connect in lost_and_left(plan, failure)[0]} == by_port[name]
+        assert {connect.cable for connect in split_lost(plan, failure)[0]} == by_port[name]
     for lead in plan.net.leads.values():
         for wire_ in lead.wires:
-            found = {connect.cable for connect in lost_and_left(plan, Failure("cable", "", wire_.name))[0]}
+            found = {connect.cable for connect in split_lost(plan, Failure("cable", "", wire_.name))[0]}
             assert found == by_port[":".join(lead.places[-1])]
 
 
@@ -141,7 +141,7 @@ def test_a_cable_and_a_port_on_the_way_can_fail(tmp_path: Path) -> None:
     near, _ = lead.places
     (way, *_) = show_wiring(plan, ":".join(near)).ways
     assert ":".join(near) in {name.rstrip("AB") for name in way.through}
-    dead = lost_and_left(plan, Failure("panel port", *near))[0]
-    assert dead == lost_and_left(plan, Failure("panel port", *lead.end.place))[0]
-    breakout = lost_and_left(plan, Failure("cable", "", lead.fixed.breakout or lead.fixed.name))[0]
-    assert breakout == lost_and_left(plan, Failure("port", *lead.end.socket))[0]
+    dead = split_lost(plan, Failure("panel port", *near))[0]
+    assert dead == split_lost(plan, Failure("panel port", *lead.end.place))[0]
+    breakout = split_lost(plan, Failure("cable", "", lead.fixed.breakout or lead.fixed.name))[0]
+    assert breakout == split_lost(plan, Failure("port", *lead.end.socket))[0]

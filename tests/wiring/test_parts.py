@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 from topodesign import bill_wiring, format_inventory, load_wiring, plan_wiring, read_inventory, read_parts, save_wiring
 from topodesign.base.errors import FileFormatError, InfeasibleError, ParameterError
-from topodesign.base.shipped import copy_examples, shipped_folder
+from topodesign.base.shipped import copy_examples, find_shipped_folder
 from topodesign.cli.main import run
 from topodesign.wiring.inventory.devices import (
     Connector,
@@ -43,7 +43,7 @@ from topodesign.wiring.plan.losses import read_circuit_losses
 from topodesign.wiring.plan.plan import WiringPlan
 
 SPEED = Fraction(25 * 10**9)
-NEUTRAL = shipped_folder("configs") / "parts_neutral.yaml"
+NEUTRAL = find_shipped_folder("configs") / "parts_neutral.yaml"
 KNOWN = Losses(Fraction(3, 10), Fraction(3))
 
 
@@ -679,7 +679,7 @@ def test_cabling_that_exists_is_not_bought(parts: PartsList) -> None:
 
 def test_legs_that_no_breakout_has_are_refused(parts: PartsList) -> None:
     """The room of 1024 hosts: four legs end in four racks 7.2 m apart, which no usual breakout reaches."""
-    inventory = read_inventory(shipped_folder("configs") / "inventory_room1024.yaml")
+    inventory = read_inventory(find_shipped_folder("configs") / "inventory_room1024.yaml")
     plan = plan_wiring("torus(32,32)", inventory)
     usual = PartsList(tuple(part for part in parts.parts if part.sort != "breakout" or max(part.legs) <= 3))
     with pytest.raises(
@@ -690,7 +690,7 @@ def test_legs_that_no_breakout_has_are_refused(parts: PartsList) -> None:
 
 @pytest.mark.thorough
 def test_a_room_of_1024_hosts_is_bought(parts: PartsList) -> None:
-    plan = plan_wiring("torus(32,32)", read_inventory(shipped_folder("configs") / "inventory_room1024.yaml"))
+    plan = plan_wiring("torus(32,32)", read_inventory(find_shipped_folder("configs") / "inventory_room1024.yaml"))
     bought = bill_wiring(plan, parts)
     assert [one.way for one in bought.ways if one.price is not None] == list(WAYS)
     assert bought.proven

@@ -15,7 +15,7 @@ import pytest
 from topodesign import all_to_all, as_topology, build, copy_examples, load_wiring, plain_inventory
 from topodesign.base.cost import Cost
 from topodesign.base.errors import DisconnectedError, FileFormatError, InfeasibleError, ParameterError
-from topodesign.pricing.evaluation import deferred_both, price_both
+from topodesign.pricing.evaluation import price_both, price_both_deferred
 from topodesign.schedulers.price import price_plans
 from topodesign.topology.topology import Topology
 from topodesign.wiring.inventory.devices import MODES, Fixed, Host, Mode, Panel, PanelPort, Port
@@ -25,8 +25,8 @@ from topodesign.wiring.plan.proof import check_plan
 from topodesign.wiring.plant import exhaustive_kernels
 from topodesign.wiring.plant.answer import Carried
 from topodesign.wiring.plant.carry import carry
-from topodesign.wiring.plant.made import all_cheapest, structured
-from topodesign.wiring.plant.plant import plan_made, plant_of, why_not
+from topodesign.wiring.plant.made import find_frontier, search_structured
+from topodesign.wiring.plant.plant import explain_no_plan, plan_made, plant_of
 
 SPEED = Fraction(25 * 10**9)
 MOST_WAYS = 6_000  # ways to join lanes that the oracle goes through
@@ -159,7 +159,7 @@ def test_equals_exhaustive_search(seed: int) -> None:
 def test_lifts_keep_to_the_plant(mode: Mode) -> None:
     lanes = [[1, 1, 0, 1] if number < 8 else [1, 0, 1, 1] for number in range(16)]
     plant = plant_of(room(lanes, mode), None, None, mode)
-    found = structured(plant, 0.2)
+    found = search_structured(plant, 0.2)
     assert found
     for cost, made in found:
         plan = plan_made(plant, made)
@@ -173,7 +173,7 @@ def test_lifts_keep_to_the_plant(mode: Mode) -> None:
 
 def test_kernels_price_as_python_does() -> None:
     plant = plant_of(room([[2, 1]] * 4, "simplex"), None, None, "simplex")
-    made = all_cheapest(plant)
+    made = find_frontier(plant)
     assert made is not None
     least = np.full(exhaustive_kernels.MOST_STEPS + 2, 2**62, dtype=np.int64)
     chosen = np.full(len(least), -1, dtype=np.int64)
@@ -190,17 +190,17 @@ def test_kernels_price_as_python_does() -> None:
 
 def test_what_does_not_fit_says_why() -> None:
     two = plant_of(room([[1, 1]] * 6, "duplex"), None, None, "duplex")
-    assert "odd cycle" in str(why_not(TRIANGLES, two, nothing))
-    assert "degree" in str(why_not(build("complete(6)"), two, nothing))
+    assert "odd cycle" in str(explain_no_plan(TRIANGLES, two, nothing))
+    assert "degree" in str(explain_no_plan(build("complete(6)"), two, nothing))
     odd = plant_of(room([[1, 1]] * 5, "duplex"), None, None, "duplex")
-    assert "join 4 pairs" in str(why_not(build("biring(2,5)"), odd, nothing))
+    assert "join 4 pairs" in str(explain_no_plan(build("biring(2,5)"), odd, nothing))
     pods = plant_of(
         room([[4, 0, 0]] * 6 + [[3, 0, 1]] * 2 + [[0, 3, 1]] * 2 + [[0, 4, 0]] * 6, "duplex"), None, None, "duplex"
     )
     four = build("circulant(16,1,6)")
     factor = all_to_all(four).upper
-    assert "pods" in str(why_not(four, pods, lambda: factor))
-    assert why_not(build("biring(2,6)"), two, nothing) is None
+    assert "pods" in str(explain_no_plan(four, pods, lambda: factor))
+    assert explain_no_plan(build("biring(2,6)"), two, nothing) is None
 
 
 def nothing() -> None:
@@ -238,7 +238,9 @@ def test_deferred_schedules_of_known_topologies_are_priced() -> None:
     deferred = [one for one in found.entries if one.deferred]
     assert deferred
     for one in deferred:
-        made, spff = (there.averaged(back) for there, back in (deferred_both(one.topology), price_both(one.topology)))
+        made, spff = (
+            there.averaged(back) for there, back in (price_both_deferred(one.topology), price_both(one.topology))
+        )
         assert made.steps <= one.mean.steps
         assert made.bandwidth <= one.mean.bandwidth < spff.bandwidth
     assert not (found.exhaustive and found.best.deferred)

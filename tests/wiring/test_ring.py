@@ -12,7 +12,7 @@ from topodesign import build, init_wiring, load_wiring, plain_inventory, plan_wi
 from topodesign.base.errors import InfeasibleError, ParameterError
 from topodesign.base.spec import Spec
 from topodesign.cli.main import run
-from topodesign.fabrics.boxes import named_box, wired
+from topodesign.fabrics.boxes import get_box, wire_boxes
 from topodesign.fabrics.presets import as_boxed
 from topodesign.topology.topology import Topology
 from topodesign.wiring.check.lldp import hosts_from_lldp
@@ -114,7 +114,7 @@ def test_lanes_are_the_ports_of_nics(graph: str, numbers: tuple[int, ...], mode:
     plan = plan_wiring(spec, plain_inventory(16, 8 * split))
     assert plan.mode == mode
     split, shift, *swaps = [*numbers, *(1, 0)[len(numbers) :]]
-    cables = wired(named_box(Spec("dgx_h100")), build(graph), split, shift, swaps)
+    cables = wire_boxes(get_box(Spec("dgx_h100")), build(graph), split, shift, swaps)
     wanted = Counter(
         (f"h{u}", i * split + p, f"h{v}", j * split + q)
         for u, i, v, j, p, q in zip(

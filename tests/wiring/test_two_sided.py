@@ -25,7 +25,7 @@ from topodesign.wiring.inventory.files import read_inventory
 from topodesign.wiring.inventory.inventory import Inventory, InventoryError
 from topodesign.wiring.plan.files import load_wiring, save_wiring
 from topodesign.wiring.plan.plan import WiringPlan
-from topodesign.wiring.plan.two_sided import split_sided, turned
+from topodesign.wiring.plan.two_sided import orient_links, split_sided
 from topodesign.wiring.plan.wire import plan_wiring
 from topodesign.wiring.plant.carry import carry
 
@@ -175,7 +175,7 @@ def test_turned_links_go_against_as_few_wishes_as_any(seed: int, nodes: int, mos
         if all(out[n] <= lanes[n, 0, 0] and into[n] <= lanes[n, 1, 0] for n in range(nodes)):
             against = sum(wish * way < 0 for wish, way in zip(wishes, ways, strict=True))
             least = against if least is None else min(least, against)
-    found = turned(links[:, 0], links[:, 1], wishes, lanes)
+    found = orient_links(links[:, 0], links[:, 1], wishes, lanes)
     assert (found is None) == (least is None)
     if found is not None and least is not None:
         src, dst = found
@@ -191,7 +191,7 @@ def test_no_node_is_left_with_more_links_than_lanes() -> None:
         rng = np.random.default_rng(seed)
         order = rng.permutation(8)
         u, v = np.concatenate((order, order)), np.concatenate((np.roll(order, 1), np.roll(order, 3)))
-        src, dst = turned(u, v, rng.choice((-1, 1), 16).tolist(), np.full((8, 2, 1), 2)) or (u, u)
+        src, dst = orient_links(u, v, rng.choice((-1, 1), 16).tolist(), np.full((8, 2, 1), 2)) or (u, u)
         assert sorted(src.tolist()) == sorted(dst.tolist()) == sorted([*range(8), *range(8)])
         assert {frozenset(pair) for pair in zip(src, dst, strict=True)} == {
             frozenset(pair) for pair in zip(u, v, strict=True)

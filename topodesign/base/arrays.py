@@ -10,24 +10,24 @@ from numpy.typing import NDArray
 Array = TypeVar("Array", bound=NDArray[Any])
 
 
-def owned(array: Array) -> Array:
+def own_array(array: Array) -> Array:
     """Return the array if it is read-only, else a read-only copy.
 
     The array of the caller stays as it is.
 
     An array counts as unchangeable if it and all arrays that it is a view of are read-only. So what was made for the
-    value alone goes through :func:`sealed` first and is not copied. (Nothing is known about writable views that were
-    taken of an array before it was made read-only: who seals an array has none.)
+    value alone goes through :func:`seal_array` first and is not copied. (Nothing is known about writable views
+    that were taken of an array before it was made read-only: who seals an array has none.)
     """
     holder: object = array
     while isinstance(holder, np.ndarray):
         if holder.flags.writeable:
-            return sealed(array.copy())
+            return seal_array(array.copy())
         holder = holder.base
-    return array if holder is None or isinstance(holder, bytes) else sealed(array.copy())
+    return array if holder is None or isinstance(holder, bytes) else seal_array(array.copy())
 
 
-def sealed(array: Array) -> Array:
+def seal_array(array: Array) -> Array:
     """Make a new array read-only and return it.
 
     For arrays of which no writable view exists.

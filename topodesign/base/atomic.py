@@ -39,7 +39,7 @@ def write_whole(path: Path, content: str | bytes | Callable[[IO[bytes]], None]) 
         status = _status(path)
         target = Path(os.path.realpath(path))
         regular = status is not None and stat.S_ISREG(status.st_mode) and target.exists()
-        if status is None or (regular and _printed_to(status) is None):
+        if status is None or (regular and _find_handle(status) is None):
             _replace(target, content, None if status is None else stat.S_IMODE(status.st_mode))
         else:
             _pour(path, status, content)
@@ -82,7 +82,7 @@ def _status(path: Path) -> os.stat_result | None:
         return None
 
 
-def _printed_to(status: os.stat_result) -> int | None:
+def _find_handle(status: os.stat_result) -> int | None:
     """Return the handle if it is standard output or error."""
     for handle, stream in ((1, sys.stdout), (2, sys.stderr)):
         with contextlib.suppress(OSError):
@@ -140,7 +140,7 @@ def _pour(path: Path, status: os.stat_result, content: str | bytes | Callable[[I
     with tempfile.TemporaryFile() as whole:
         _write(whole, content)
         whole.seek(0)
-        printed = _printed_to(status)
+        printed = _find_handle(status)
         try:  # without waiting for who reads a pipe
             handle = os.open(path, os.O_WRONLY | getattr(os, "O_NONBLOCK", 0)) if printed is None else os.dup(printed)
         except OSError as error:

@@ -71,7 +71,7 @@ class Kernel(Generic[_Arguments, _Result]):
         """Run it as plain Python, whatever the work."""
         start = time.thread_time()
         with np.errstate(over="ignore"):  # the random generator's numbers wrap round, as in machine code
-            result = cast("_Result", _unboxed(self._interpreted(*args, **named)))
+            result = cast("_Result", _unbox(self._interpreted(*args, **named)))
         self._spent += time.thread_time() - start
         return result
 
@@ -91,14 +91,14 @@ class Kernel(Generic[_Arguments, _Result]):
 
     @cached_property
     def _entrance(self) -> Entrance:
-        return Entrance(self._source, repr(self.made_of), lambda: self._linked("_nested"))
+        return Entrance(self._source, repr(self.made_of), lambda: self._link("_nested"))
 
     @cached_property
     def _nested(self) -> object:
         """The function compiled for other compiled ones to call."""
         from topodesign.base.lowering import compile_lazily  # noqa: PLC0415  numba is heavy
 
-        return compile_lazily(self._linked("_nested"), inlined=self._inlined)
+        return compile_lazily(self._link("_nested"), inlined=self._inlined)
 
     @cached_property
     def made_of(self) -> tuple[object, ...]:
@@ -109,9 +109,9 @@ class Kernel(Generic[_Arguments, _Result]):
 
     @cached_property
     def _interpreted(self) -> FunctionType:
-        return self._linked("_interpreted")
+        return self._link("_interpreted")
 
-    def _linked(self, tier: str) -> FunctionType:
+    def _link(self, tier: str) -> FunctionType:
         """Return the function with its kernels replaced by those of a tier."""
         source = self._source
         known = dict(source.__globals__)
@@ -123,7 +123,7 @@ class Kernel(Generic[_Arguments, _Result]):
         return linked
 
 
-def compiled(function: Callable[_Arguments, _Result]) -> Kernel[_Arguments, _Result]:
+def compile_kernel(function: Callable[_Arguments, _Result]) -> Kernel[_Arguments, _Result]:
     """Make a function a kernel that is compiled on its first call.
 
     Also for functions that only other kernels call.
@@ -131,7 +131,7 @@ def compiled(function: Callable[_Arguments, _Result]) -> Kernel[_Arguments, _Res
     return Kernel(function, None)
 
 
-def inlined(function: Callable[_Arguments, _Result]) -> Kernel[_Arguments, _Result]:
+def inline_kernel(function: Callable[_Arguments, _Result]) -> Kernel[_Arguments, _Result]:
     """Make a function a kernel that is inlined in its callers.
 
     For short work with many arguments.
@@ -139,7 +139,7 @@ def inlined(function: Callable[_Arguments, _Result]) -> Kernel[_Arguments, _Resu
     return Kernel(function, None, inlined=True)
 
 
-def tiered(work: Callable[..., int]) -> Callable[[Callable[_Arguments, _Result]], Kernel[_Arguments, _Result]]:
+def tier_kernel(work: Callable[..., int]) -> Callable[[Callable[_Arguments, _Result]], Kernel[_Arguments, _Result]]:
     """Make a function a kernel that starts in plain Python.
 
     It becomes machine code after more work than its patience.
@@ -172,16 +172,16 @@ def _decisive(value: object) -> object:
     return getattr(value, "__qualname__", type(value).__name__), getattr(value, "_fields", ())
 
 
-def _unboxed(result: object) -> object:
+def _unbox(result: object) -> object:
     """Convert NumPy scalars to Python numbers, as machine code does."""
     if isinstance(result, np.generic):
         return result.item()
     if type(result) is tuple:
-        return tuple(map(_unboxed, result))
+        return tuple(map(_unbox, result))
     return result
 
 
-@compiled
+@compile_kernel
 def next_random(state: Masks) -> np.uint64:
     """Return the next number of a xorshift64* generator.
 
@@ -195,7 +195,7 @@ def next_random(state: Masks) -> np.uint64:
     return (x * np.uint64(2685821657736338717)) >> np.uint64(11)  # type: ignore[no-any-return]
 
 
-@compiled
+@compile_kernel
 def sort(values: Ints, bits: int) -> None:
     """Sort integers of a number of bits in place.
 
@@ -216,7 +216,7 @@ def sort(values: Ints, bits: int) -> None:
             start[digit] += 1
 
 
-@compiled
+@compile_kernel
 def find(value: int | np.uint64, values: Ints | Masks) -> int:
     """Return the position of a value in a sorted array that contains it once."""
     low, high = 0, len(values) - 1

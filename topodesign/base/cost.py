@@ -16,7 +16,7 @@ from typing import ClassVar
 from topodesign.base.arguments import as_integer
 from topodesign.base.declared import Declared, Keys
 from topodesign.base.errors import ParameterError
-from topodesign.base.moore import moore_steps, why_impossible
+from topodesign.base.moore import explain_impossible, moore_steps
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +178,7 @@ def least_steps(nodes: int, degree: int, *, duplex: bool = False) -> LeastSteps:
 
     References
     ----------
-    See :func:`topodesign.base.moore.why_impossible`.
+    See :func:`topodesign.base.moore.explain_impossible`.
 
     Examples
     --------
@@ -193,7 +193,7 @@ def least_steps(nodes: int, degree: int, *, duplex: bool = False) -> LeastSteps:
     moore = moore_bound(nodes, degree, duplex=duplex)
     if degree == 1 or (degree == 2 and duplex):
         return LeastSteps(moore, moore, None)
-    why = why_impossible(nodes, degree, moore, duplex=duplex)
+    why = explain_impossible(nodes, degree, moore, duplex=duplex)
     return LeastSteps(moore if why is None else moore + 1, moore, why)
 
 

@@ -114,7 +114,7 @@ def deadline(seconds: float) -> Iterator[None]:
         yield
         check()
     except Exception as error:
-        if _state.told and passed():  # code that is not Python's may raise something else in its place
+        if _state.told and has_passed():  # code that is not Python's may raise something else in its place
             raise OutOfTime from error
         raise
     finally:
@@ -124,25 +124,25 @@ def deadline(seconds: float) -> Iterator[None]:
             signal.signal(signal.SIGALRM, before)
 
 
-def passed() -> bool:
+def has_passed() -> bool:
     """Return whether there is a deadline and it has passed."""
     return any(limit.left <= 0 for limit in _state.limits)
 
 
-def limited() -> bool:
+def is_limited() -> bool:
     """Return whether there is a deadline."""
     return bool(_state.limits)
 
 
 def check() -> None:
     """Raise OutOfTime if a deadline has passed."""
-    if passed():
+    if has_passed():
         _state.told = True
         raise OutOfTime
 
 
 @contextmanager
-def undisturbed() -> Iterator[None]:
+def defer_deadline() -> Iterator[None]:
     """Raise nothing inside a block; a deadline is raised after it.
 
     For code that is not Python's, which an exception must not cross.

@@ -94,7 +94,7 @@ def without(declarations: Keys, *names: str) -> tuple[Key, ...]:
     return tuple(one for one in keys_of(declarations) if one.name not in names)
 
 
-def said(declarations: Keys, **about: str) -> tuple[Key, ...]:
+def reword_keys(declarations: Keys, **about: str) -> tuple[Key, ...]:
     """Return declarations with other words for some keys."""
     return tuple(replace(one, about=about.get(one.name, one.about)) for one in keys_of(declarations))
 

@@ -124,17 +124,17 @@ def expecting(path: Path, *wanted: FileKind) -> Iterator[None]:
         with naming(path):
             yield
     except FileFormatError as error:
-        raise FileFormatError(_other_kind(path, wanted) or str(error)) from None
+        raise FileFormatError(_find_wrong_kind(path, wanted) or str(error)) from None
 
 
 def refuse_others(path: Path, *wanted: FileKind) -> None:
     """Raise FileFormatError if a file is of another kind of ours."""
-    said = _other_kind(path, wanted)
+    said = _find_wrong_kind(path, wanted)
     if said is not None:
         raise FileFormatError(said)
 
 
-def _other_kind(path: Path, wanted: tuple[FileKind, ...]) -> str | None:
+def _find_wrong_kind(path: Path, wanted: tuple[FileKind, ...]) -> str | None:
     """Return the name of a file's kind if it is a wrong one, else None."""
     kind = kind_of(path)
     if kind is None or kind in wanted:

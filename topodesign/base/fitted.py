@@ -19,17 +19,17 @@ def columns_of(stream: IO[str]) -> int | None:
     return shutil.get_terminal_size().columns if stream.isatty() else None
 
 
-def fitted(text: str, width: int) -> str:
+def fit_lines(text: str, width: int) -> str:
     """Wrap lines that are too long, with continuation lines indented.
 
-    See :func:`wrapped`.
+    See :func:`wrap_text`.
 
     What follows stands below the second column of a line that has columns (two blanks or more apart) in its first
     half, else two blanks in from where the line begins.
 
     Examples
     --------
-    >>> print(fitted("allgather  354.133GB/s  over the links of box0 and box1", 30))
+    >>> print(fit_lines("allgather  354.133GB/s  over the links of box0 and box1", 30))
     allgather  354.133GB/s  over
                the links of box0
                and box1
@@ -43,18 +43,18 @@ def fitted(text: str, width: int) -> str:
         start = len(line) - len(line.lstrip())
         column = re.match(r" *\S+(?: \S+)*  +", line)
         indent = column.end() if column is not None and column.end() <= width // 2 else start + 2
-        lines += wrapped(line, width, min(indent, width // 2)) or [""]
+        lines += wrap_text(line, width, min(indent, width // 2)) or [""]
     return "\n".join(lines)
 
 
-def wrapped(text: str, width: int, indent: int = 0) -> list[str]:
+def wrap_text(text: str, width: int, indent: int = 0) -> list[str]:
     """Wrap a text at blanks.
 
     Words longer than a line, such as specs, break at commas, slashes and bars.
 
     Examples
     --------
-    >>> wrapped("best: circulant(1021,3,4,55,78) is it", 20, indent=2)
+    >>> wrap_text("best: circulant(1021,3,4,55,78) is it", 20, indent=2)
     ['best:', '  circulant(1021,3,', '  4,55,78) is it']
     """
     return _Wrapper(

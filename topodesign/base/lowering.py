@@ -60,11 +60,11 @@ class _Library(JITCodeLibrary):
         self._finalized = True
 
 
-def _other_size(source: object, target: object) -> None:
+def _refuse_part(source: object, target: object) -> None:
     """Refuse to assign to a part of an array."""
 
 
-@overload(_other_size)
+@overload(_refuse_part)
 def _refuse_other_size(source: Any, target: Any) -> Callable[[Any, Any], None]:  # noqa: ARG001
     """Raise an error of sizes in few words.
 
@@ -96,10 +96,10 @@ def object_code(function: FunctionType, args: tuple[object, ...]) -> tuple[tuple
 
     with (
         global_compiler_lock,
-        _replaced(context.codegen(), _library_class=_Library),
-        _replaced(arrayobj, raise_with_shape_context=_other_size),
+        _replace_attributes(context.codegen(), _library_class=_Library),
+        _replace_attributes(arrayobj, raise_with_shape_context=_refuse_part),
         # numba tells functions apart by what it would call, and wants it built in
-        _replaced(
+        _replace_attributes(
             context,
             create_cpython_wrapper=wrap,
             create_cfunc_wrapper=lambda *_: None,
@@ -118,7 +118,7 @@ def _holds_array(kind: Any) -> bool:
 
 
 @contextlib.contextmanager
-def _replaced(owner: object, **attributes: object) -> Iterator[None]:
+def _replace_attributes(owner: object, **attributes: object) -> Iterator[None]:
     """Replace attributes of an object or module inside a block."""
     own = {name: vars(owner)[name] for name in attributes if name in vars(owner)}
     vars(owner).update(attributes)
@@ -148,7 +148,7 @@ class _Wrapper:
         self._given: list[tuple[Any, Any]] = []
         self._gives = _holds_array(fndesc.restype)
 
-        values = [value() for value in self._unpacked(types.Tuple(fndesc.argtypes), args)]
+        values = [value() for value in self._unpack(types.Tuple(fndesc.argtypes), args)]
         thread = self._api.save_thread()
         status, result = context.call_conv.call_function(builder, kernel, fndesc.restype, fndesc.argtypes, values)
         self._api.restore_thread(thread)
@@ -158,7 +158,7 @@ class _Wrapper:
             address = builder.ptrtoint(status.excinfoptr, _WORD)
             self._api.err_set_object(self._at(self._objects, 8, _OBJECT), self._api.long_from_longlong(address))
             builder.branch(self._failed)
-        builder.ret(self._boxed(fndesc.restype, result))
+        builder.ret(self._box(fndesc.restype, result))
         builder.position_at_end(self._refused)
         refusal = self._at(self._objects, 0, _OBJECT)
         self._api.incref(refusal)
@@ -181,14 +181,14 @@ class _Wrapper:
     def _must_be(self, one: Any, other: Any) -> None:
         self._must(self._builder.icmp_signed("==", one, other), self._refused)
 
-    def _listed(self) -> Any:
+    def _next_kind(self) -> Any:
         """Return the next of the kinds that are expected."""
         self._checked += 1
         return self._at(self._kinds, 8 * (self._checked - 1))
 
-    def _unpacked(self, kind: Any, given: Any) -> list[Callable[[], Any]]:
+    def _unpack(self, kind: Any, given: Any) -> list[Callable[[], Any]]:
         """Return a builder of the values of a Python tuple."""
-        self._must_be(self._at(given, _HEADER - 8), self._listed())
+        self._must_be(self._at(given, _HEADER - 8), self._next_kind())
         self._must_be(self._at(given, _HEADER), ir.Constant(_WORD, len(kind.types)))
         return [
             self._value(part, self._at(given, _ITEMS + 8 * place, _OBJECT)) for place, part in enumerate(kind.types)
@@ -197,9 +197,9 @@ class _Wrapper:
     def _value(self, kind: Any, given: Any) -> Callable[[], Any]:
         """Return what gives the value in a Python object."""
         if isinstance(kind, types.BaseTuple):
-            parts = self._unpacked(kind, given)
+            parts = self._unpack(kind, given)
             return lambda: self._context.make_tuple(self._builder, kind, [part() for part in parts])
-        self._must_be(self._at(given, _HEADER - 8), self._listed())
+        self._must_be(self._at(given, _HEADER - 8), self._next_kind())
         if isinstance(kind, types.Array):
             self._check_array(kind, given)
         return partial(self._array if isinstance(kind, types.Array) else self._number, kind, given)
@@ -219,7 +219,7 @@ class _Wrapper:
         return self._context.cast(self._builder, number, types.int64, kind)
 
     def _check_array(self, kind: Any, given: Any) -> None:
-        self._must_be(self._at(self._at(given, _HEADER + 40, _OBJECT), _HEADER + 8), self._listed())
+        self._must_be(self._at(self._at(given, _HEADER + 40, _OBJECT), _HEADER + 8), self._next_kind())
         self._must_be(self._at(given, _HEADER + 8, _HALF), ir.Constant(_HALF, kind.ndim))
         mask, flags = {"C": (1, 1), "F": (3, 2), "A": (3, 0)}[kind.layout]
         found = self._builder.and_(self._at(given, _HEADER + 48, _HALF), ir.Constant(_HALF, 0x500 | mask))
@@ -243,30 +243,30 @@ class _Wrapper:
             self._given.append((kind, value))
         return value
 
-    def _boxed(self, kind: Any, value: Any) -> Any:
+    def _box(self, kind: Any, value: Any) -> Any:
         """Return a new Python object with a value."""
         if isinstance(kind, types.NoneType):
             return self._api.make_none()
         if isinstance(kind, types.BaseTuple):
             made = self._api.tuple_new(len(kind.types))
             for place, part in enumerate(kind.types):
-                item = self._boxed(part, self._builder.extract_value(value, place))
+                item = self._box(part, self._builder.extract_value(value, place))
                 self._api.tuple_setitem(made, place, item)
-            return self._named(kind, made) if isinstance(kind, types.BaseNamedTuple) else made
+            return self._make_named_tuple(kind, made) if isinstance(kind, types.BaseNamedTuple) else made
         if isinstance(kind, types.Array):
-            return self._boxed_array(kind, value)
+            return self._box_array(kind, value)
         if isinstance(kind, types.Boolean | types.Float):
             return (self._api.bool_from_bool if kind == types.boolean else self._api.float_from_double)(value)
         wide = self._context.cast(self._builder, value, kind, types.int64 if kind.signed else types.uint64)
         return (self._api.long_from_longlong if kind.signed else self._api.long_from_ulonglong)(wide)
 
-    def _named(self, kind: Any, values: Any) -> Any:
+    def _make_named_tuple(self, kind: Any, values: Any) -> Any:
         """Return a named tuple of the values in a tuple."""
         named = self._call("PyObject_CallObject", _OBJECT, self._object(kind.instance_class), values)
         self._api.decref(values)
         return named
 
-    def _boxed_array(self, kind: Any, value: Any) -> Any:
+    def _box_array(self, kind: Any, value: Any) -> Any:
         """Return an array that owns a reference to its memory."""
         builder = self._builder
         array = self._context.make_array(kind)(self._context, builder, value=value)

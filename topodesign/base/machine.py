@@ -74,7 +74,7 @@ class Entrance:
             try:
                 result = enter(args, kinds, objects)
             except RuntimeError as error:
-                raise _raised(error) from None
+                raise _get_exception(error) from None
             if result is not NotImplemented:
                 return result
         with _linking:
@@ -84,7 +84,7 @@ class Entrance:
     @property
     def is_kept(self) -> bool:
         """Return whether a file with its machine code exists, for any types."""
-        return any(file.name.startswith(start) for folder, start, _ in self._places() for file in _listed(folder))
+        return any(file.name.startswith(start) for folder, start, _ in self._places() for file in _list_folder(folder))
 
     @functools.cached_property
     def _own(self) -> str:
@@ -115,10 +115,10 @@ class Entrance:
                     self.folder = str(folder)
                     return
         from topodesign.base.lowering import object_code  # noqa: PLC0415  numba is heavy
-        from topodesign.base.memory import uncollected  # noqa: PLC0415  seldom needed
+        from topodesign.base.memory import pause_collector  # noqa: PLC0415  seldom needed
 
         self.compiled = True
-        with uncollected():
+        with pause_collector():
             made = object_code(self._linked(), args)
         self._enter(kinds, *made)
         content = pickle.dumps(made)
@@ -175,7 +175,7 @@ def _form(value: object, kinds: list[object]) -> str:
     raise TypeError(f"a kernel takes numbers, arrays and tuples of them, not {value!r}")
 
 
-def _raised(error: RuntimeError) -> BaseException:
+def _get_exception(error: RuntimeError) -> BaseException:
     """Return the exception whose description is at an address."""
     start, size = ctypes.c_void_p.from_address(error.args[0]).value, ctypes.c_int32.from_address(error.args[0] + 8)
     kind, args, *_ = pickle.loads(ctypes.string_at(start or 0, size.value))  # noqa: S301  part of the code
@@ -192,7 +192,7 @@ def _folders(source: Path) -> Iterator[Path]:
         yield Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "topodesign"
 
 
-def _listed(folder: Path) -> list[os.DirEntry[str]]:
+def _list_folder(folder: Path) -> list[os.DirEntry[str]]:
     with contextlib.suppress(OSError), os.scandir(folder) as files:
         return list(files)
     return []
@@ -205,7 +205,7 @@ def _digest(*parts: object) -> str:
 @functools.cache
 def _versions() -> str:
     """Return a digest of the tools of compilation, without importing them."""
-    made_with = [file for package in ("numba", "llvmlite") for file in _installed(package, "_version.py")]
+    made_with = [file for package in ("numba", "llvmlite") for file in _read_installed(package, "_version.py")]
     return _digest(sys.version, sys.platform, np.__version__, *made_with, _LOWERING.read_bytes())
 
 
@@ -218,11 +218,11 @@ def _interfaces() -> str:
     Numba comes with the sources of these: where they are the same it may be of any version.
     """
     numpy, *_ = np.__version__.split(".")
-    helpers = _installed("numba", *_SOURCES) or _versions()
+    helpers = _read_installed("numba", *_SOURCES) or _versions()
     return _digest(EXTENSION_SUFFIXES[0], numpy, *helpers, _LOWERING.read_bytes())
 
 
-def _installed(package: str, *names: str) -> list[bytes]:
+def _read_installed(package: str, *names: str) -> list[bytes]:
     """Return files of a package without importing it; none if it is missing."""
     spec = find_spec(package)
     files = [Path(spec.origin).parent / name for name in names] if spec and spec.origin else []

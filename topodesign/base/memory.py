@@ -8,7 +8,7 @@ import os
 from collections.abc import Iterator
 
 from topodesign.base.errors import FileFormatError, ParameterError, UnitError
-from topodesign.base.units import parse_size, rounded_size
+from topodesign.base.units import format_size_rounded, parse_size
 
 VARIABLE = "TOPODESIGN_MAX_MEMORY"  # the environment variable that sets the limit, such as ``16GiB``
 DEFAULT = 4 * 2**30  # bytes, where it is not set
@@ -33,13 +33,13 @@ def check_memory(needed: int, what: str) -> None:
     limit = memory_limit()
     if needed > limit:
         raise FileFormatError(
-            f"{what} would need about {rounded_size(needed)} of memory, and the limit is {rounded_size(limit)}; "
-            f"set {VARIABLE} to raise it"
+            f"{what} would need about {format_size_rounded(needed)} of memory, and the limit is "
+            f"{format_size_rounded(limit)}; set {VARIABLE} to raise it"
         )
 
 
 @contextlib.contextmanager
-def uncollected() -> Iterator[None]:
+def pause_collector() -> Iterator[None]:
     """Pause the garbage collector while many objects without cycles are made."""
     was_on = gc.isenabled()
     gc.disable()

@@ -13,7 +13,7 @@ from __future__ import annotations
 import functools
 from bisect import bisect_left
 
-from topodesign.base.wording import counted
+from topodesign.base.wording import count_noun
 
 
 @functools.lru_cache(1024)
@@ -68,7 +68,7 @@ def free_port_order(degree: int, steps: int) -> int:
     return moore_order(degree - 1, steps)
 
 
-def why_impossible(nodes: int, degree: int, steps: int, *, duplex: bool = False) -> str | None:
+def explain_impossible(nodes: int, degree: int, steps: int, *, duplex: bool = False) -> str | None:
     """Return the theorem that excludes a size, degree and steps, or None.
 
     References
@@ -95,15 +95,15 @@ def why_impossible(nodes: int, degree: int, steps: int, *, duplex: bool = False)
 
     Examples
     --------
-    >>> why_impossible(7, 2, 2)
+    >>> explain_impossible(7, 2, 2)
     "no digraph reaches Moore's bound (Plesnik and Znam 1974; Bridges and Toueg 1980)"
-    >>> why_impossible(6, 2, 2)
+    >>> explain_impossible(6, 2, 2)
     """
     defect = moore_order(degree, steps, duplex=duplex) - nodes
     if defect < 0:
         return "more nodes than Moore's bound allows"
     if duplex and nodes * degree % 2 and nodes > (most := free_port_order(degree, steps)):
-        return f"{_PORT_FREE}, and reaches {most} nodes at most in {counted(steps, 'step')}"
+        return f"{_PORT_FREE}, and reaches {most} nodes at most in {count_noun(steps, 'step')}"
     if duplex and degree >= 3 and (reason := _of_graphs(defect, degree, steps)) is not None:
         return reason
     defect = moore_order(degree, steps) - nodes if duplex else defect

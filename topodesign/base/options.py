@@ -179,12 +179,12 @@ def flag_of(name: str) -> str:
     return _FLAGS.get(name) or f"--{name.replace('_', '-')}"
 
 
-def typed(name: str) -> str:
+def format_option(name: str) -> str:
     """Return the typed form of an option: ``--fail``, or ``--set trees=``.
 
     Examples
     --------
-    >>> typed("without"), typed("fixed_k"), typed("auto_chunks")
+    >>> format_option("without"), format_option("fixed_k"), format_option("auto_chunks")
     ('--fail', '--set trees=', '--set chunks=auto')
     """
     if name == "auto_chunks":
@@ -192,7 +192,7 @@ def typed(name: str) -> str:
     return f"--set {SETTINGS[name]}=" if name in SETTINGS else flag_of(name)
 
 
-def declared(group: type) -> dict[str, Option]:
+def collect_options(group: type) -> dict[str, Option]:
     """Return the options of a group by name, in their order."""
     found = {}
     for name, kind in group.__annotations__.items():
@@ -205,12 +205,12 @@ def declared(group: type) -> dict[str, Option]:
 
 def read(group: type, given: Mapping[str, Any], function: str) -> dict[str, Any]:
     """Return the value of every option of a group, by default where not given."""
-    known = declared(group)
+    known = collect_options(group)
     for name in given:
         if name not in known:
             for options in retired.OPTIONS.values():
-                if typed(name) in options:
-                    raise TypeError(retired.describe_retired(f"{name} of {function}()", options[typed(name)]))
+                if format_option(name) in options:
+                    raise TypeError(retired.describe_retired(f"{name} of {function}()", options[format_option(name)]))
             near = nearest(name, list(known), most=1)
             hint = f"; did you mean {near[0]!r}?" if near else ""
             raise TypeError(f"{function}() got an unexpected keyword argument {name!r}{hint}")
@@ -227,13 +227,13 @@ def takes(group: type, **defaults: Any) -> Callable[[_Function], _Function]:
     def told(function: _Function) -> _Function:
         signature = inspect.signature(function)
         own = [one for one in signature.parameters.values() if one.kind is not one.VAR_KEYWORD]
-        known = declared(group)
+        known = collect_options(group)
         more = [
             inspect.Parameter(
                 name,
                 inspect.Parameter.KEYWORD_ONLY,
                 default=defaults.get(name, option.default),
-                annotation=_named(group.__annotations__[name].__origin__),
+                annotation=_format_type(group.__annotations__[name].__origin__),
             )
             for name, option in known.items()
         ]
@@ -244,7 +244,7 @@ def takes(group: type, **defaults: Any) -> Callable[[_Function], _Function]:
     return told
 
 
-def _named(kind: Any) -> str:
+def _format_type(kind: Any) -> str:
     """Return a type as it was written."""
     return str(getattr(kind, "__forward_arg__", None) or inspect.formatannotation(kind))
 
@@ -276,7 +276,7 @@ def with_fields(group: type) -> Callable[[type], type]:
     """
 
     def added(cls: type) -> type:
-        for name, option in declared(group).items():
+        for name, option in collect_options(group).items():
             if name not in cls.__annotations__:
                 cls.__annotations__[name] = Any
                 setattr(cls, name, option.read(name, option.default))
@@ -285,6 +285,6 @@ def with_fields(group: type) -> Callable[[type], type]:
     return added
 
 
-def flagged(names: Sequence[str]) -> str:
+def format_flags(names: Sequence[str]) -> str:
     """Return options as the command line calls them, with commas between."""
     return ", ".join(map(flag_of, names))

@@ -5,30 +5,30 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from topodesign.base.declared import Declared, key
-from topodesign.base.doors import DOORS, Plugin
+from topodesign.base.entry_points import GROUPS, Plugin
 from topodesign.base.records import Result, Table
-from topodesign.base.wording import counted
+from topodesign.base.wording import count_noun
 
 
 @dataclass(frozen=True)
-class Opened(Declared):
-    """A door, and how much of our own is behind it."""
+class Group(Declared):
+    """A group of entry points, with the built-in parts of its sort."""
 
-    door: str  # group of the entry points
-    what: str  # what comes in there
-    own: tuple[str, ...]  # names of what this package has of the sort
+    group: str  # name of the group of entry points
+    what: str  # sort of its parts, in the plural
+    own: tuple[str, ...]  # names of the built-in parts
 
-    KEYS = "door what own"
+    KEYS = "group what own"
 
 
 @dataclass(frozen=True, repr=False)
 class Plugins(Result):
-    """What is behind the doors of this package."""
+    """Parts of this package and of plugins, by group of entry points."""
 
-    doors: tuple[Opened, ...]  # all doors, with what is there without plugins
+    groups: tuple[Group, ...]  # all groups, with the built-in parts
     plugins: tuple[Plugin, ...]  # what other packages bring
 
-    KEYS = ("doors plugins", key("failed=len(failed)", "How many are omitted."))
+    KEYS = ("groups plugins", key("failed=len(failed)", "How many are omitted."))
     ROWS = "plugins"
 
     @property
@@ -39,18 +39,18 @@ class Plugins(Result):
     def heading(self) -> str:
         """Return how many there are."""
         out = f", {len(self.failed)} omitted" if self.failed else ""
-        return f"{counted(len(self.plugins), 'plugin')}{out}; {len(self.doors)} doors"
+        return f"{count_noun(len(self.plugins), 'plugin')}{out}; {count_noun(len(self.groups), 'group')}"
 
     def table(self) -> Table:
-        """Return the plugins by door, below the parts of the package."""
+        """Return the plugins by group, below the parts of the package."""
         rows = []
-        for door in self.doors:
-            rows.append((door.door, f"{len(door.own)} {door.what}", "topodesign", ""))
-            for one in self.plugins:
-                if one.door == door.door:
-                    why = "" if one.error is None else f"omitted: {one.error}"
-                    rows.append(("", one.name, f"{one.package} {one.version}", why))
-        columns = ("door", "what", "package", "")
+        for group in self.groups:
+            rows.append((group.group, f"{len(group.own)} {group.what}", "topodesign", ""))
+            for plugin in self.plugins:
+                if plugin.group == group.group:
+                    why = "" if plugin.error is None else f"omitted: {plugin.error}"
+                    rows.append(("", plugin.name, f"{plugin.package} {plugin.version}", why))
+        columns = ("group", "name", "package", "")
         return Table(self.heading(), columns, tuple(rows), words=frozenset(columns))
 
 
@@ -62,10 +62,10 @@ def plugins() -> Plugins:
     Examples
     --------
     >>> from topodesign import plugins
-    >>> [door.door for door in plugins().doors][:2]
+    >>> [group.group for group in plugins().groups][:2]
     ['topodesign.families', 'topodesign.expansions']
     """
     return Plugins(
-        tuple(Opened(door.group, door.what, tuple(door.own)) for door in DOORS),
-        tuple(plugin for door in DOORS for plugin in door.plugins),
+        tuple(Group(found.group, found.what, tuple(found.own)) for found in GROUPS),
+        tuple(plugin for found in GROUPS for plugin in found.plugins),
     )

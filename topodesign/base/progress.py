@@ -44,7 +44,7 @@ def tell(progress: Progress | None, share: float) -> None:
         progress(share)
 
 
-def each(items: Collection[T], progress: Progress | None) -> Iterator[T]:
+def iterate_with_progress(items: Collection[T], progress: Progress | None) -> Iterator[T]:
     """Yield items one by one and report the finished share before each."""
     for place, item in enumerate(items):
         tell(progress, place / len(items))

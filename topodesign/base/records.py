@@ -65,9 +65,9 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeAlias, TypeVar
 
 from topodesign.base.declared import Declared, Keys, row_of
-from topodesign.base.doors import load
+from topodesign.base.entry_points import load
 from topodesign.base.errors import MissingLibraryError
-from topodesign.base.fitted import wrapped
+from topodesign.base.fitted import wrap_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -121,7 +121,7 @@ class Table:
     def foot(self, width: int = MOST_WIDE) -> str:
         """Return the footnote below the table, wrapped to a width."""
         lines = self.footnote.splitlines()
-        return "\n".join("\n".join(wrapped(line, min(width, MOST_WIDE))) for line in lines)
+        return "\n".join("\n".join(wrap_text(line, min(width, MOST_WIDE))) for line in lines)
 
     def html(self) -> str:
         """Return it as one HTML table, everything escaped."""
@@ -254,7 +254,7 @@ def table_of(records: list[dict[str, Any]], heading: str = "") -> Table:
     return Table(heading, columns, rows, words)
 
 
-def shortened(text: str) -> str:
+def shorten_text(text: str) -> str:
     """Return the beginning of a very long text, for tables."""
     if len(text) <= LONGEST_CELL:
         return text
@@ -268,7 +268,7 @@ def _cell(value: object) -> str:
         return "yes" if value else "no"
     if isinstance(value, Fraction) and value.denominator > 10**9:
         return f"{float(value):.6g}"
-    return f"{value:.6g}" if isinstance(value, float) else shortened(str(value))
+    return f"{value:.6g}" if isinstance(value, float) else shorten_text(str(value))
 
 
 Named: TypeAlias = Sequence[tuple[str, Sequence[Fraction]]]  # names with a time for every size

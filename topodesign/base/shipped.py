@@ -22,7 +22,7 @@ _PACKAGE = Path(__file__).parents[1]
 _INDEX = "index.csv"  # the table of the examples in their folder
 
 
-def shipped_folder(name: Literal["catalog", "configs"]) -> Path:
+def find_shipped_folder(name: Literal["catalog", "configs"]) -> Path:
     """Return the path of a shipped folder, also in a checkout."""
     installed = _PACKAGE / "_data" / name
     return installed if installed.is_dir() else _PACKAGE.parent / name
@@ -41,7 +41,7 @@ class Example(Result):
     @property
     def path(self) -> Path:
         """Where it lies; to change it, copy it."""
-        return shipped_folder("configs") / self.name
+        return find_shipped_folder("configs") / self.name
 
     def heading(self) -> str:
         """Return the name and what it holds."""
@@ -59,7 +59,7 @@ def examples() -> ResultList[Example]:
     fabric_dgx1_v100.yaml
     fabric_dgx_a100.yaml
     """
-    index = shipped_folder("configs") / _INDEX
+    index = find_shipped_folder("configs") / _INDEX
     try:
         rows = list(parse_csv(index.read_text(encoding="utf-8"), ("name", "about"), ()))
     except OSError as error:

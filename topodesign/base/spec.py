@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 from topodesign.base.arguments import as_text
 from topodesign.base.errors import SpecError
-from topodesign.base.wording import counted
+from topodesign.base.wording import count_noun
 
 LONGEST_SPEC = 10_000
 DEEPEST_SPEC = 40
@@ -116,7 +116,7 @@ def _syntax_error(error: SyntaxError, text: str, offset: int) -> SpecError:
     position = offset + max(0, (error.offset or 1) - 1)
     opened, closed = text.count("("), text.count(")")
     if opened > closed:
-        return SpecError(f"{counted(opened - closed, 'closing bracket')} missing", text, len(text))
+        return SpecError(f"{count_noun(opened - closed, 'closing bracket')} missing", text, len(text))
     if closed > opened:
         return SpecError("closing bracket without an opening one", text, position)
     return SpecError("not a spec; write name(argument,...)", text, position)

@@ -86,7 +86,7 @@ def parse_csv(text: str, required: Sequence[str], optional: Sequence[str]) -> It
             yield row
 
 
-def named_columns(
+def read_named_columns(
     text: str, columns: Sequence[str], name_of: Callable[[str], str] = str.strip
 ) -> Iterator[tuple[int, dict[str, str]]]:
     """Yield line and cells of a CSV that has at least these columns."""
@@ -103,7 +103,7 @@ def named_columns(
         yield line, dict(zip(header, cells, strict=True))
 
 
-def fixed_columns(
+def read_fixed_columns(
     text: str, columns: Sequence[str], expected: str, *, optional: int = 0
 ) -> Iterator[tuple[int, list[str]]]:
     """Yield line and cells of a CSV with exactly these columns, in order."""
@@ -115,11 +115,11 @@ def fixed_columns(
         raise FileFormatError(f"line {first}: expected the header {' or '.join(map(','.join, headers))}")
     for line, cells in rows:
         if len(cells) != len(header):
-            raise unexpected_row(line, cells, expected)
+            raise make_row_error(line, cells, expected)
         yield line, [cell.strip() for cell in cells]
 
 
-def unexpected_row(line: int, cells: Sequence[str], expected: str) -> FileFormatError:
+def make_row_error(line: int, cells: Sequence[str], expected: str) -> FileFormatError:
     """Return the error for a row that is not as expected."""
     return FileFormatError(f"line {line}: expected {expected}, not {','.join(cells)[:40]!r}")
 

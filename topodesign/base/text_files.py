@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import IO, TypeAlias
 
 from topodesign.base.errors import FileFormatError
-from topodesign.base.shipped import shipped_folder
+from topodesign.base.shipped import find_shipped_folder
 from topodesign.base.wording import suggest
 
 LARGEST_FILE = 256 * 2**20  # bytes of a file that is read, where the reader says no other limit
@@ -87,7 +87,7 @@ def read_text(path: Path, endings: Collection[str] | None = None, largest: int =
 
 def _instead(path: Path) -> str:
     """Suggest an example or a similar name for a missing file."""
-    if path.name and (shipped_folder("configs") / path.name).is_file():
+    if path.name and (find_shipped_folder("configs") / path.name).is_file():
         return f"; it is an example, so copy it first: topodesign examples {path.name}"
     try:
         there = [one.name for one in islice(path.parent.iterdir(), _MOST_FILES)]

@@ -225,7 +225,7 @@ def format_size(size: Fraction | int) -> str:
     return f"{float(exact):.4g}B"
 
 
-def rounded_size(size: Fraction | int) -> str:
+def format_size_rounded(size: Fraction | int) -> str:
     """Format a size with some three digits in powers of 1024: ``479KiB``."""
     size, unit = Fraction(size), 1
     while size >= 1024 * unit and unit < 2**40:

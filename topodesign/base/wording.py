@@ -12,7 +12,7 @@ _LONGEST_WORD = 64  # letters of a word that are looked at: more take long, and 
 _LIKE = 0.5  # share of letters that a known word has in common with one that may stand for it
 
 
-def listed(words: list[str]) -> str:
+def join_words(words: list[str]) -> str:
     """Join words with commas and "and".
 
     Of many, show the first and count the rest.
@@ -22,7 +22,7 @@ def listed(words: list[str]) -> str:
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
 
 
-def counted(number: int, one: str, several: str | None = None) -> str:
+def count_noun(number: int, one: str, several: str | None = None) -> str:
     """Return a count with its noun: ``1 switch``, ``4 switches``.
 
     The plural of most words has an s.

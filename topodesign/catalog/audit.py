@@ -53,14 +53,14 @@ class Priced(NamedTuple):
 def audit_row(row: Row) -> Audited:
     """Return the faults of a row, and whether only a sample was checked."""
     try:
-        return _audited(row)
+        return _audit_row(row)
     except TopodesignError as error:
         return Audited(f"it cannot be rebuilt: {str(error).splitlines()[0]}")
     except Wrong as error:
         return Audited(f"audited it has {error}")
 
 
-def _audited(row: Row) -> Audited:
+def _audit_row(row: Row) -> Audited:
     topology, links, orbits = _links(row.spec)
     turned = links.reversed()
     duplex = links.is_same(turned)
@@ -76,8 +76,8 @@ def _audited(row: Row) -> Audited:
         wrong.append(f"steps {there.steps}, not {row.cost.steps}")
     factors = [there.bandwidth, back.bandwidth]
     if row.deferred:
-        again = [_deferred(topology.transpose(), turned, row, orbits)]
-        again.append(again[0] if duplex else _deferred(topology, links, row, orbits))
+        again = [_price_deferred(topology.transpose(), turned, row, orbits)]
+        again.append(again[0] if duplex else _price_deferred(topology, links, row, orbits))
         factors = [min(pair) for pair in zip(factors, again, strict=True)] if not sampled else again
     at_most = row.deferred or row.basis is Basis.BOUND or sampled
     for name, found, said in zip(("bandwidth", "allgather"), factors, (row.cost, row.allgather), strict=True):
@@ -138,7 +138,7 @@ def distances(links: Digraph, sources: Ints) -> NDArray[np.int32]:
 
     A bit per source at every node.
     """
-    into = _padded(links)
+    into = _pad_links(links)
     place = np.arange(len(sources))
     seen = np.zeros((links.nodes, -(-len(sources) // 8)), np.uint8)
     seen[sources, place >> 3] = (1 << (place & 7)).astype(np.uint8)
@@ -160,7 +160,7 @@ def distances(links: Digraph, sources: Ints) -> NDArray[np.int32]:
     return far
 
 
-def _padded(links: Digraph) -> Ints:
+def _pad_links(links: Digraph) -> Ints:
     """Return in-neighbours in equally many rows, padded with the node itself."""
     order = np.argsort(links.dst, kind="stable")
     count = np.bincount(links.dst, minlength=links.nodes)
@@ -253,7 +253,7 @@ def _add_subsets(counts: NDArray[np.int32], bits: int) -> None:
         view[:, :, 1] += view[:, :, 0]
 
 
-def _deferred(topology: Topology, links: Digraph, row: Row, orbits: Orbits) -> Fraction:
+def _price_deferred(topology: Topology, links: Digraph, row: Row, orbits: Orbits) -> Fraction:
     """Return the factor of a deferred allgather, made again and replayed."""
     found = best_deferral(topology)
     few = len(found.receivers) < links.nodes

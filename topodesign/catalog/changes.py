@@ -13,7 +13,7 @@ from topodesign.base.errors import CatalogError, ParameterError
 from topodesign.base.records import Result, ResultList, Table
 from topodesign.catalog.lookup import Catalog, as_catalog
 from topodesign.catalog.quality import least_runtime, runtime
-from topodesign.catalog.rows import Row, undominated
+from topodesign.catalog.rows import Row, select_frontier
 from topodesign.catalog.sizes import NO_LIMIT
 
 _SHOWN = 20  # sizes that are listed at most
@@ -112,7 +112,7 @@ def diff_catalog(
     for degree in both if degrees is None else degrees:
         rows = [_by_nodes(one.rows(degree, first, last)) for one in (before, after)]
         for duplex in (False, True):
-            fronts = [{n: undominated(some, duplex=duplex) for n, some in one.items()} for one in rows]
+            fronts = [{n: select_frontier(some, duplex=duplex) for n, some in one.items()} for one in rows]
             changes.append(_change(degree, duplex, *({n: some for n, some in one.items() if some} for one in fronts)))
     return changes
 

@@ -23,8 +23,8 @@ from topodesign.base.arguments import as_integer, as_several
 from topodesign.base.atomic import write_whole
 from topodesign.base.errors import CatalogError, FileFormatError, ParameterError
 from topodesign.base.file_kinds import FileKind, kind_of
-from topodesign.base.memory import uncollected
-from topodesign.base.shipped import shipped_folder
+from topodesign.base.memory import pause_collector
+from topodesign.base.shipped import find_shipped_folder
 from topodesign.base.text_files import FileState, file_state, open_input
 from topodesign.catalog.packed import open_packed
 from topodesign.catalog.rows import COLUMNS, Price, Row, read_price, read_row
@@ -50,7 +50,7 @@ class _Text(NamedTuple):
 
 def default_directory() -> Path:
     """Return the directory that ``TOPODESIGN_CATALOG`` names, or the shipped one."""
-    return Path(os.environ.get("TOPODESIGN_CATALOG") or shipped_folder("catalog"))
+    return Path(os.environ.get("TOPODESIGN_CATALOG") or find_shipped_folder("catalog"))
 
 
 def catalog_file(directory: Path, degree: int) -> Path:
@@ -58,17 +58,17 @@ def catalog_file(directory: Path, degree: int) -> Path:
     return directory / f"degree_{degree:02}.tsv"
 
 
-def packed_file(directory: Path, degree: int) -> Path:
+def get_packed_path(directory: Path, degree: int) -> Path:
     """Return the path of a degree's archive in an installed package."""
     return catalog_file(directory, degree).with_suffix(".zip")
 
 
-def stored_file(directory: Path, degree: int) -> Path:
+def get_stored_path(directory: Path, degree: int) -> Path:
     """Return the path that a degree's rows are read from, existing or not.
 
     It is the archive only where there is no file that was written: that has what was put into a directory later.
     """
-    plain, packed = catalog_file(directory, degree), packed_file(directory, degree)
+    plain, packed = catalog_file(directory, degree), get_packed_path(directory, degree)
     is_packed = os.path.exists(packed) and not os.path.exists(plain)  # noqa: PTH110  a path's own method can raise
     return packed if is_packed else plain
 
@@ -124,7 +124,7 @@ def read_rows(directory: Path, degree: int, first: int = 0, last: int = NO_LIMIT
         return _rows(text, first, last)
 
 
-@uncollected()
+@pause_collector()
 def read_prices(directory: Path, degree: int, first: int = 0, last: int = NO_LIMIT) -> list[Price]:
     """Return the prices of :func:`read_rows`, parsing less of each row."""
     with _text(directory, degree, first, last) as text, contextlib.suppress(CatalogError, ValueError):
@@ -146,34 +146,34 @@ def whole_text(directory: Path, degree: int) -> bytes:
 
 def file_check(directory: Path, degree: int) -> str:
     """Return the CRC-32 of a degree's text, as eight hexadecimal digits."""
-    path = stored_file(directory, degree)
-    return _checked(path, path == packed_file(directory, degree), file_state(path))
+    path = get_stored_path(directory, degree)
+    return _check_file(path, path == get_packed_path(directory, degree), file_state(path))
 
 
 @functools.lru_cache(maxsize=64)
-def _checked(path: Path, is_packed: bool, _state: FileState | None) -> str:
+def _check_file(path: Path, is_packed: bool, _state: FileState | None) -> str:
     """Return the check of a file in some state."""
     if is_packed:
         return f"{open_packed(path).crc():08x}"
-    with _mapped(path) as data:
+    with _map_file(path) as data:
         return f"{zlib.crc32(data):08x}"
 
 
 @contextlib.contextmanager
 def _text(directory: Path, degree: int, first: int = 0, last: int = NO_LIMIT) -> Iterator[_Text]:
     """Yield the text of a degree; of an archive only a range of sizes."""
-    path = stored_file(directory, degree)
-    if path == packed_file(directory, degree):
+    path = get_stored_path(directory, degree)
+    if path == get_packed_path(directory, degree):
         archive = open_packed(path)
         data = archive.text(first, last)
         yield _Text(path, data, archive.size - len(data))
     else:
-        with _mapped(path) as mapped:
+        with _map_file(path) as mapped:
             yield _Text(path, mapped)
 
 
 @contextlib.contextmanager
-def _mapped(path: Path) -> Iterator[mmap.mmap]:
+def _map_file(path: Path) -> Iterator[mmap.mmap]:
     """Yield the bytes of a file without reading them all."""
     try:
         stream = open_input(path)
@@ -243,7 +243,7 @@ def _first_from(text: _Text, nodes: int, low: int, high: int) -> int:
     return low
 
 
-@uncollected()
+@pause_collector()
 def _parse(text: _Text, start: int, end: int) -> list[Row]:
     """Return the rows between two offsets, checked for order and degree."""
     rows: list[Row] = []

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from topodesign.base.cost import Cost, spare_factor
 from topodesign.base.spec import Spec, parse
-from topodesign.catalog.rows import VERSION, Row, how_found
+from topodesign.catalog.rows import VERSION, Row, describe_origin
 
 _LOOP = Spec("successors", (1, 0))
 """A node with a self-loop: a product with it is how specs had a free port before there was ``spare``."""
@@ -48,7 +48,7 @@ def idle_row(row: Row) -> Row:
         degree=row.degree + 1,
         cost=Cost(row.cost.steps, row.cost.bandwidth * factor),
         allgather=Cost(row.cost.steps, row.allgather.bandwidth * factor),
-        found=how_found(spec),
+        found=describe_origin(spec),
         version=row.version if row.deferred else VERSION,
         spec=str(spec),
         all_to_all=None,

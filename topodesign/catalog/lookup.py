@@ -16,7 +16,7 @@ from topodesign.catalog.exchange import EXCHANGE, of_rows
 from topodesign.catalog.exchange_quality import JUDGED, ExchangeQualities, exchange_qualities
 from topodesign.catalog.files import default_directory, degrees, file_check, read_prices, read_rows
 from topodesign.catalog.quality import STANDARD, Coverages, Qualities, coverage, qualities
-from topodesign.catalog.rows import VERSION, Row, undominated
+from topodesign.catalog.rows import VERSION, Row, select_frontier
 from topodesign.catalog.sizes import MOST_NODES, NO_LIMIT
 from topodesign.pricing.workload import Workload
 
@@ -63,7 +63,7 @@ class Catalog:
         wanted = _span(degree, first, last)
         rows = read_rows(self.directory, *wanted)
         prices = dict(PRICES.known(self.directory, *wanted))
-        return ResultList(priced(rows, prices) if prices else rows)
+        return ResultList(add_prices(rows, prices) if prices else rows)
 
     def frontier(self, nodes: int, degree: int, *, duplex: bool = False) -> ResultList[Row]:
         """Return a size's frontier, by ascending steps and descending mean factor.
@@ -85,7 +85,7 @@ class Catalog:
         CatalogError
             As :meth:`rows`.
         """
-        return ResultList(self.named(undominated(self.rows(degree, nodes, nodes), duplex=duplex), duplex=duplex))
+        return ResultList(self.named(select_frontier(self.rows(degree, nodes, nodes), duplex=duplex), duplex=duplex))
 
     def short(self, spec: str, nodes: int, degree: int) -> str:
         """Return a spec, or the name of its row if the spec is long."""
@@ -126,7 +126,7 @@ class Catalog:
         if degree not in self.degrees:
             known = f"degrees {self.degrees[0]} to {self.degrees[-1]}" if self.degrees else "no degree"
             raise ParameterError(f"the catalog has {known}, not {degree}")
-        front = self.named(undominated(self.rows(degree, nodes, nodes), duplex=duplex), duplex=duplex)
+        front = self.named(select_frontier(self.rows(degree, nodes, nodes), duplex=duplex), duplex=duplex)
         if not front:
             raise ParameterError(f"the catalog has no {kind} of {nodes} nodes and degree {degree}")
         if not 1 <= place <= len(front):
@@ -154,7 +154,7 @@ class Catalog:
         CatalogError
             As :meth:`rows`, and if there are no files at all.
         """
-        return Coverages(coverage(degree, rows) for degree, rows in self._unpriced(degrees, first, last))
+        return Coverages(coverage(degree, rows) for degree, rows in self._read_unpriced(degrees, first, last))
 
     def quality(
         self, degrees: Iterable[int] | None = None, first: int = 0, last: int = MOST_NODES, work: Workload = STANDARD
@@ -196,13 +196,13 @@ class Catalog:
     ) -> tuple[Coverages, Qualities]:
         """Return :meth:`coverage` and :meth:`quality` in one pass over rows."""
         covered, judged = Coverages(), Qualities()
-        for degree, rows in self._unpriced(degrees, first, NO_LIMIT if last is None else last):
+        for degree, rows in self._read_unpriced(degrees, first, NO_LIMIT if last is None else last):
             covered.append(coverage(degree, rows))
             some = [row.price for row in rows if last is not None or row.nodes <= MOST_NODES]
             judged += qualities(degree, some, STANDARD)
         return covered, judged
 
-    def _unpriced(self, degrees: Iterable[int] | None, first: int, last: int) -> Iterator[tuple[int, list[Row]]]:
+    def _read_unpriced(self, degrees: Iterable[int] | None, first: int, last: int) -> Iterator[tuple[int, list[Row]]]:
         """Yield the rows of degrees as :meth:`rows`, without what all-to-all costs."""
         for degree in self.wanted(degrees):
             yield degree, read_rows(self.directory, *_span(degree, first, last))
@@ -230,7 +230,7 @@ def _span(degree: int, first: int, last: int) -> tuple[int, int, int]:
     return as_count(degree, "degree", 1), as_count(first, "first size"), as_count(last, "last size")
 
 
-def priced(rows: Iterable[Row], prices: Mapping[PriceKey, Bounds]) -> Iterator[Row]:
+def add_prices(rows: Iterable[Row], prices: Mapping[PriceKey, Bounds]) -> Iterator[Row]:
     """Yield rows with their all-to-all costs.
 
     A deferred row has the topology of a row by SPFF, or its transpose.

@@ -12,11 +12,11 @@ from topodesign.base.atomic import write_directory
 from topodesign.base.declared import key
 from topodesign.base.errors import CatalogError, ParameterError
 from topodesign.base.records import Result, ResultList, Table
-from topodesign.base.wording import counted
+from topodesign.base.wording import count_noun
 from topodesign.catalog.all_to_all import PRICES, Bounds, PriceKey
 from topodesign.catalog.exchange import EXCHANGE, Exchange, unbeaten
 from topodesign.catalog.files import catalog_file, rows_text
-from topodesign.catalog.lookup import Catalog, as_catalog, priced
+from topodesign.catalog.lookup import Catalog, add_prices, as_catalog
 from topodesign.catalog.rows import Row, worth_keeping
 
 
@@ -39,7 +39,7 @@ class Merged(ResultList[Share]):
 
     def heading(self) -> str:
         """Return how many rows came together."""
-        return f"{sum(one.kept for one in self)} rows of {counted(len({one.degree for one in self}), 'degree')}"
+        return f"{sum(one.kept for one in self)} rows of {count_noun(len({one.degree for one in self}), 'degree')}"
 
     def table(self) -> Table:
         """Return the counts."""
@@ -89,8 +89,8 @@ def merge_catalog(catalogs: Sequence[Catalog | str | Path], directory: str | Pat
     merged = Merged()
     for degree in sorted({degree for source in sources for degree in source.wanted(None)}):
         parts = [list(source.rows(degree)) if degree in source.degrees else [] for source in sources]
-        known = _combined(one for source in sources for one in PRICES.known(source.directory, degree))
-        kept = _kept(parts)
+        known = _combine_prices(one for source in sources for one in PRICES.known(source.directory, degree))
+        kept = _select_rows(parts)
         path = catalog_file(as_path(directory), degree)
         files[path.name] = rows_text(path, kept)
         if prices := _prices(kept, known):
@@ -108,12 +108,12 @@ def merge_catalog(catalogs: Sequence[Catalog | str | Path], directory: str | Pat
     return merged
 
 
-def _kept(parts: Iterable[Iterable[Row]]) -> list[Row]:
+def _select_rows(parts: Iterable[Iterable[Row]]) -> list[Row]:
     """Return the rows to keep of each size, with known all-to-all prices."""
     rows: dict[str, Row] = {}
     for row in (row for part in parts for row in part):
         before = rows.get(row.line)
-        both = row.all_to_all if before is None else _both(before.all_to_all, row.all_to_all, row)
+        both = row.all_to_all if before is None else _combine_bounds(before.all_to_all, row.all_to_all, row)
         rows[row.line] = replace(before or row, all_to_all=both)
     ordered = sorted(rows.values(), key=lambda row: row.nodes)  # of each size as they came
     return [row for _, same in groupby(ordered, key=lambda row: row.nodes) for row in worth_keeping(same)]
@@ -125,14 +125,14 @@ def _unbeaten(several: Iterable[Exchange]) -> list[Exchange]:
     return [one for _, same in groupby(ordered, key=lambda one: one.nodes) for one in unbeaten(same)]
 
 
-def _combined(prices: Iterable[tuple[PriceKey, Bounds]]) -> dict[PriceKey, Bounds]:
+def _combine_prices(prices: Iterable[tuple[PriceKey, Bounds]]) -> dict[PriceKey, Bounds]:
     found: dict[PriceKey, Bounds] = {}
     for name, bounds in prices:
-        found[name] = _both(found.get(name), bounds, name) or bounds
+        found[name] = _combine_bounds(found.get(name), bounds, name) or bounds
     return found
 
 
-def _both(one: Bounds | None, other: Bounds | None, what: Row | PriceKey) -> Bounds | None:
+def _combine_bounds(one: Bounds | None, other: Bounds | None, what: Row | PriceKey) -> Bounds | None:
     """Return what two bounds of one price say together."""
     if one is None or other is None:
         return one or other
@@ -153,7 +153,7 @@ def _prices(rows: Sequence[Row], known: dict[PriceKey, Bounds]) -> dict[PriceKey
     is gone.
     """
     own = {row.price_key: bounds for row in rows if (bounds := known.get(row.price_key)) is not None}
-    again = priced(rows, own)
+    again = add_prices(rows, own)
     lost = {
         row.price_key: row.all_to_all
         for row, now in zip(rows, again, strict=True)

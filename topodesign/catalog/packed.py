@@ -113,7 +113,7 @@ class Packed:
         if len(local) == _LOCAL.size:
             mark, *lengths = _LOCAL.unpack(local)
             start += sum(lengths)
-            text = _decompressed(self.data[start : start + member.compress_size], member.file_size)
+            text = _decompress(self.data[start : start + member.compress_size], member.file_size)
             if mark == b"PK\3\4" and len(text) == member.file_size and zlib.crc32(text) == member.CRC:
                 return text
         raise CatalogError(f"{self.path}: the member {member.filename} is damaged")
@@ -147,7 +147,7 @@ def _first(name: str) -> int:
 
 
 @lru_cache(_KEPT)
-def _decompressed(packed: bytes, size: int) -> bytes:
+def _decompress(packed: bytes, size: int) -> bytes:
     """Return a member's content, never more than a byte above its size.
 
     In an archive LZMA's properties stand behind a version and their length; ``.lzma`` files have them first and then

@@ -16,7 +16,7 @@ from topodesign.base.errors import CatalogError
 from topodesign.base.zips import write_zip
 from topodesign.catalog.all_to_all import PRICES
 from topodesign.catalog.exchange import EXCHANGE
-from topodesign.catalog.files import degrees, packed_file, whole_text
+from topodesign.catalog.files import degrees, get_packed_path, whole_text
 from topodesign.catalog.packed import END, HEAD, as_packed, piece_name
 from topodesign.catalog.sizes import NO_LIMIT
 
@@ -30,7 +30,7 @@ def pack_catalog(source: Path, target: Path) -> None:
     """
     files: dict[str, str | bytes] = {}
     for degree in degrees(source):
-        path = packed_file(target, degree)
+        path = get_packed_path(target, degree)
         files[path.name] = _archive(path, whole_text(source, degree))
         if prices := PRICES.known(source, degree):
             files[PRICES.path(target, degree).name] = PRICES.text(prices)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from topodesign.base.errors import ParameterError
-from topodesign.base.progress import Progress, each
+from topodesign.base.progress import Progress, iterate_with_progress
 from topodesign.catalog.all_to_all import PRICES, Bounds, PriceKey
 from topodesign.catalog.lookup import Catalog, as_catalog
 from topodesign.catalog.rows import Row
@@ -42,7 +42,7 @@ def price_topology(topology: Topology, effort: Effort = "quick", gap: Fraction =
         return None
     if found.exact:
         return Bounds(found.lower, found.upper)
-    return Bounds(_rounded(found.lower, up=False), _rounded(found.upper, up=True))
+    return Bounds(_round_bound(found.lower, up=False), _round_bound(found.upper, up=True))
 
 
 def rough_bound(topology: Topology) -> Fraction:
@@ -52,7 +52,7 @@ def rough_bound(topology: Topology) -> Fraction:
     return all_to_all(topology, effort="approximate", gap=_ROUGH).lower
 
 
-def _rounded(value: Fraction, *, up: bool) -> Fraction:
+def _round_bound(value: Fraction, *, up: bool) -> Fraction:
     """Return a bound rounded to whole units that remains valid."""
     whole = value / _UNIT
     return _UNIT * (-(-whole.numerator // whole.denominator) if up else whole.numerator // whole.denominator)
@@ -134,7 +134,7 @@ def price_catalog(
     found: dict[int, dict[PriceKey, Bounds]] = {}
     begin = saved = time.monotonic()
     try:
-        for degree, row in each(left, progress):
+        for degree, row in iterate_with_progress(left, progress):
             now = time.monotonic()
             if seconds is not None and now - begin > seconds:
                 break

@@ -13,11 +13,11 @@ from typing import Any
 
 from topodesign.base.cost import Cost, keeps_port_free, lower_bounds
 from topodesign.base.declared import key
-from topodesign.base.memory import uncollected
-from topodesign.base.moore import moore_steps, why_impossible
+from topodesign.base.memory import pause_collector
+from topodesign.base.moore import explain_impossible, moore_steps
 from topodesign.base.records import Result, ResultList, Table
 from topodesign.base.units import format_size
-from topodesign.catalog.records import record_orders, recorded
+from topodesign.catalog.records import get_record, record_orders
 from topodesign.catalog.rows import Price, Row
 from topodesign.catalog.sizes import MOST_NODES
 from topodesign.pricing.workload import Workload
@@ -190,7 +190,7 @@ def coverage(degree: int, rows: Sequence[Row]) -> Coverage:
     )
 
 
-@uncollected()
+@pause_collector()
 def quality(degree: int, prices: Iterable[Price], *, duplex: bool = False, work: Workload = STANDARD) -> Quality | None:
     """Return the gap of a degree's best rows to the lower bound.
 
@@ -201,7 +201,7 @@ def quality(degree: int, prices: Iterable[Price], *, duplex: bool = False, work:
         reached = [one[1:4] for one in some]
         least = _bounds(nodes, degree, duplex=duplex)
         fewest, (_, p, q) = least[0][0], least[-1]
-        possible = recorded(nodes, degree, fewest, duplex=duplex)
+        possible = get_record(nodes, degree, fewest, duplex=duplex)
         times.append((reached, least, least if possible == fewest else ((possible, p, q),)))
         steps[nodes] = min(reached)[0]
         for taken, n, d in reached:
@@ -238,7 +238,7 @@ def _bounds(nodes: int, degree: int, *, duplex: bool) -> Times:
         bounds = lower_bounds(nodes, degree, duplex=duplex)
         return tuple((cost.steps, *cost.bandwidth.as_integer_ratio()) for cost in bounds)
     steps = moore_steps(nodes, degree, duplex=duplex)
-    if degree > (2 if duplex else 1) and why_impossible(nodes, degree, steps, duplex=duplex) is not None:
+    if degree > (2 if duplex else 1) and explain_impossible(nodes, degree, steps, duplex=duplex) is not None:
         steps += 1  # as least_steps says, of which words are not needed
     if keeps_port_free(nodes, degree, duplex=duplex):
         return ((steps, (nodes - 1) * degree, nodes * (degree - 1)),)

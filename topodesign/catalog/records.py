@@ -48,10 +48,10 @@ def record_steps(nodes: int, degree: int, *, duplex: bool = False) -> int:
     of :func:`topodesign.least_steps` where the degree has no table, or no graph of a size is regular. Degrees are two
     or more.
     """
-    return recorded(nodes, degree, least_steps(nodes, degree, duplex=duplex).steps, duplex=duplex)
+    return get_record(nodes, degree, least_steps(nodes, degree, duplex=duplex).steps, duplex=duplex)
 
 
-def recorded(nodes: int, degree: int, least: int, *, duplex: bool) -> int:
+def get_record(nodes: int, degree: int, least: int, *, duplex: bool) -> int:
     """Return :func:`record_steps`, given the fewest steps that a topology can have."""
     if nodes <= degree + 1 or (duplex and degree not in GRAPHS):
         return least
@@ -65,7 +65,7 @@ def recorded(nodes: int, degree: int, least: int, *, duplex: bool) -> int:
 def record_bounds(nodes: int, degree: int, *, duplex: bool = False) -> tuple[Cost, ...]:
     """Return the bounds of topologies with :func:`record_steps` steps."""
     bounds = lower_bounds(nodes, degree, duplex=duplex)
-    steps = recorded(nodes, degree, bounds[0].steps, duplex=duplex)
+    steps = get_record(nodes, degree, bounds[0].steps, duplex=duplex)
     return bounds if steps == bounds[0].steps else (Cost(steps, bounds[-1].bandwidth),)
 
 

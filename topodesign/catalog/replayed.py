@@ -158,10 +158,10 @@ def replay(links: Digraph, moves: Moves, steps: int, orbits: Orbits | None = Non
             raise Wrong("a schedule in which somebody sends what it does not have yet")
         more = stop[at] < high
         at, had, high, when = at[more] + 1, had[more], high[more], when[more]
-    return _carried(links.capacity[link], link, moves)
+    return _sum_loads(links.capacity[link], link, moves)
 
 
-def _carried(capacity: Ints, link: Ints, moves: Moves) -> Fraction:
+def _sum_loads(capacity: Ints, link: Ints, moves: Moves) -> Fraction:
     """Return the sum over steps of the largest load per unit of capacity."""
     both, row = np.unique(moves.step * (int(link.max(initial=0)) + 1) + link, return_inverse=True)
     amount, width, step = np.zeros(len(both), np.int64), np.zeros(len(both), np.int64), np.zeros(len(both), np.int64)

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from topodesign.base import doors
+from topodesign.base import entry_points
 from topodesign.base.cost import Basis, Cost
 from topodesign.base.errors import DisconnectedError, TopodesignError
 from topodesign.base.spec import Spec, parse
 from topodesign.catalog.exchange import Exchange
 from topodesign.catalog.price import wrong_bounds, wrong_price
-from topodesign.catalog.rows import VERSION, Row, how_found
+from topodesign.catalog.rows import VERSION, Row, describe_origin
 from topodesign.pricing.closed_form import distances, price
-from topodesign.pricing.evaluation import cheaper, dearer, deferred_both, price_both
+from topodesign.pricing.evaluation import cheaper, dearer, price_both, price_both_deferred
 from topodesign.topology.library import build
 from topodesign.topology.topology import Topology
 
@@ -36,7 +36,7 @@ def _differences(row: Row, all_sources: bool) -> list[str]:
         ("nodes", topology.nodes, row.nodes),
         ("degree", topology.degree, row.degree),
         ("wiring", "duplex" if topology.is_duplex else "simplex", row.wiring),
-        ("found", how_found(spec), row.found),
+        ("found", describe_origin(spec), row.found),
     )
     wrong = [f"{name} {came_out}, not {said}" for name, came_out, said in pairs if came_out != said]
     wrong += _wrong_deferred(row, topology, there, back) if row.deferred else _wrong_prices(row, spec, there, back)
@@ -68,7 +68,7 @@ def _wrong_deferred(row: Row, topology: Topology, there: Cost, back: Cost) -> li
 
     It may cost less: then schedules are found that are better than when the row was made.
     """
-    again = tuple(map(cheaper, (there, back), deferred_both(topology)))
+    again = tuple(map(cheaper, (there, back), price_both_deferred(topology)))
     pairs = (("bandwidth", again[0], row.cost), ("allgather", again[1], row.allgather))
     wrong = [] if again[0].steps == row.cost.steps else [f"steps {again[0].steps}, not {row.cost.steps}"]
     wrong += [
@@ -84,10 +84,10 @@ def _claim(spec: Spec) -> tuple[Cost, Basis] | None:
 
     Rows of all other kinds must be priced by their links.
     """
-    if how_found(spec) != "expansion" or spec.name not in doors.EXPANSIONS:
+    if describe_origin(spec) != "expansion" or spec.name not in entry_points.EXPANSIONS:
         return None
     args = (build(arg) if isinstance(arg, Spec) else arg for arg in spec.args)
-    claim = doors.EXPANSIONS[spec.name].claim_by_links(args, lambda topology: dearer(*price_both(topology)))
+    claim = entry_points.EXPANSIONS[spec.name].claim_by_links(args, lambda topology: dearer(*price_both(topology)))
     return None if claim is None else (claim.cost, claim.basis)
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from topodesign.base.cost import Basis, Cost
 from topodesign.base.errors import CatalogError
-from topodesign.base.records import Result, shortened
+from topodesign.base.records import Result, shorten_text
 from topodesign.base.spec import Spec
 from topodesign.catalog.all_to_all import Bounds, PriceKey
 
@@ -55,7 +55,7 @@ class Row(Result):
     cost: Cost  # steps and bandwidth factor of the reduce-scatter, the dearer of the two collectives
     allgather: Cost  # price of the allgather, at most ``cost``
     duplex: bool  # whether duplex cabling can wire it
-    found: str  # where such a topology comes from, which :func:`how_found` reads off its spec
+    found: str  # where such a topology comes from, which :func:`describe_origin` reads off its spec
     basis: Basis
     version: int  # version of the catalog that the row came in with
     spec: str  # the text that rebuilds the topology
@@ -134,7 +134,7 @@ class Row(Result):
 
     def heading(self) -> str:
         """Return the spec and its price."""
-        return f"{shortened(self.spec)}, {self.cost.steps} steps, bandwidth factor {self.cost.bandwidth}"
+        return f"{shorten_text(self.spec)}, {self.cost.steps} steps, bandwidth factor {self.cost.bandwidth}"
 
     @property
     def line(self) -> str:
@@ -203,7 +203,7 @@ def _fraction(text: str) -> Fraction:
     return Fraction(int(numerator), int(denominator or 1))
 
 
-def how_found(spec: Spec) -> str:
+def describe_origin(spec: Spec) -> str:
     """Return the origin of a topology, by its outermost name but a transpose.
 
     ``family`` (a known family of graphs), ``expansion`` (built from smaller ones), ``circulant``, ``cayley`` or
@@ -215,7 +215,7 @@ def how_found(spec: Spec) -> str:
     return _FOUND.get(spec.name, "family")
 
 
-def undominated(rows: Iterable[Row], *, duplex: bool) -> list[Row]:
+def select_frontier(rows: Iterable[Row], *, duplex: bool) -> list[Row]:
     """Return one size's frontier, among all or duplex rows, steps ascending.
 
     It is of steps and the mean of both bandwidth factors: of what an allreduce takes. Of rows that take the same the
@@ -230,20 +230,20 @@ def undominated(rows: Iterable[Row], *, duplex: bool) -> list[Row]:
             before = front[-2].spec if len(front) > 1 else None
             if _is_preferred(row, best, before):
                 front[-1] = row
-        elif best is None or _compared(row, best) < 0:
+        elif best is None or _compare_means(row, best) < 0:
             front.append(row)
     return front
 
 
 def _is_preferred(row: Row, other: Row, before: str | None) -> bool:
     """Return whether a row is preferred to another of equal steps."""
-    faster = _compared(row, other)
+    faster = _compare_means(row, other)
     if faster:
         return faster < 0
     return (row.cost.bandwidth, row.spec != before) < (other.cost.bandwidth, other.spec != before)
 
 
-def _compared(row: Row, other: Row) -> int:
+def _compare_means(row: Row, other: Row) -> int:
     """Return the sign of the difference of mean factors, in integers."""
     (n, d), (m, e) = row.twice_mean, other.twice_mean
     return n * e - m * d
@@ -257,5 +257,5 @@ def worth_keeping(rows: Iterable[Row]) -> list[Row]:
     """
     every = sorted(rows, key=lambda row: row.key)
     spff = [row for row in every if not row.deferred]
-    fronts = (undominated(some, duplex=duplex) for duplex in (False, True) for some in (spff, every))
+    fronts = (select_frontier(some, duplex=duplex) for duplex in (False, True) for some in (spff, every))
     return sorted({row.key: row for front in fronts for row in front}.values(), key=lambda row: row.key)

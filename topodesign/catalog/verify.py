@@ -20,10 +20,10 @@ from topodesign.base.errors import CatalogError, FileFormatError
 from topodesign.base.processes import check_threads, end_with_parent
 from topodesign.base.records import Result
 from topodesign.base.text_files import naming, read_text
-from topodesign.base.wording import counted
+from topodesign.base.wording import count_noun
 from topodesign.catalog.audit import Audited
 from topodesign.catalog.exchange import EXCHANGE, Exchange
-from topodesign.catalog.files import stored_file
+from topodesign.catalog.files import get_stored_path
 from topodesign.catalog.lookup import Catalog
 from topodesign.catalog.row_check import check_row
 from topodesign.catalog.rows import Row, worth_keeping
@@ -95,7 +95,9 @@ class Verification(Result):
         before = f", {self.verified_before} of them before" if self.verified_before else ""
         some = f", {self.sampled} by a sample of their nodes" if self.sampled else ""
         done = {"audit": f"audited{some}", "plans": "compared with plans"}.get(self.by, "rebuilt and priced")
-        return f"{self.rows} rows {done}{before}: {counted(len(self.faults), 'fault') if self.faults else 'no faults'}"
+        return (
+            f"{self.rows} rows {done}{before}: {count_noun(len(self.faults), 'fault') if self.faults else 'no faults'}"
+        )
 
     KEYS = "rows verified_before faults audited planned sampled"
     ROWS = "faults"
@@ -111,17 +113,17 @@ class Verification(Result):
         return self.by == "plans"
 
 
-def stored_rows(catalog: Catalog, degrees: Iterable[int], first: int = 0, last: int = NO_LIMIT) -> list[StoredRow]:
+def read_stored_rows(catalog: Catalog, degrees: Iterable[int], first: int = 0, last: int = NO_LIMIT) -> list[StoredRow]:
     """Return the rows of degrees and a range of N with their positions."""
     return [
-        Stored(row, stored_file(catalog.directory, degree), number)
+        Stored(row, get_stored_path(catalog.directory, degree), number)
         for degree in degrees
         for number, row in enumerate(catalog.rows(degree), start=2)
         if first <= row.nodes <= last
     ]
 
 
-def stored_exchanges(
+def read_stored_exchanges(
     catalog: Catalog, degrees: Iterable[int], nodes: range | None
 ) -> list[tuple[int, Stored[Exchange]]]:
     """Return the entries kept for all-to-all alone, in a range of N."""
@@ -139,7 +141,7 @@ def draw(rows: Sequence[StoredRow], count: int, seed: int) -> list[StoredRow]:
     return [rows[index] for index in sorted(rng.permutation(len(rows))[:count].tolist())]
 
 
-def misplaced(rows: Iterable[StoredRow]) -> list[Fault]:
+def find_misplaced(rows: Iterable[StoredRow]) -> list[Fault]:
     """Return the rows dominated within their size and file.
 
     Whole sizes must be given.
@@ -235,7 +237,7 @@ def _run(
     check_threads()
     pool = ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=end_with_parent)
     try:
-        waiting = {pool.submit(_each, check, [place.row for place in batch]): batch for batch in batches}
+        waiting = {pool.submit(_check_rows, check, [place.row for place in batch]): batch for batch in batches}
         for future in as_completed(waiting):
             yield waiting[future], future.result()
     except BrokenProcessPool:
@@ -244,7 +246,7 @@ def _run(
         pool.shutdown(cancel_futures=True)
 
 
-def _each(check: Callable[[Row], Audited], rows: list[Row]) -> list[Audited]:
+def _check_rows(check: Callable[[Row], Audited], rows: list[Row]) -> list[Audited]:
     return [check(row) for row in rows]
 
 

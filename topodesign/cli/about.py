@@ -7,8 +7,8 @@ from pathlib import Path
 import click
 
 import topodesign
-from topodesign.base.doors import BACKENDS
-from topodesign.base.wording import counted
+from topodesign.base.entry_points import BACKENDS
+from topodesign.base.wording import count_noun
 from topodesign.cli.answers import Command, json_option, print_answer, tell
 from topodesign.cli.options import FOLDER, PATH, jobs_option, option
 from topodesign.cli.progress import progress_bar
@@ -78,7 +78,7 @@ def examples(names: tuple[str, ...], output: Path | None) -> None:
         print_answer("\n".join(lines), {"examples": records}, lambda: records)
         return
     copied = list(map(str, topodesign.copy_examples(names, output or Path())))
-    said = f"{counted(len(copied), 'file')} copied: {', '.join(copied)}"
+    said = f"{count_noun(len(copied), 'file')} copied: {', '.join(copied)}"
     print_answer(said, {"files": copied}, lambda: [{"file": path} for path in copied])
 
 

@@ -21,7 +21,7 @@ import topodesign
 from topodesign.base import retired
 from topodesign.base.atomic import names_directory, write_whole
 from topodesign.base.errors import TopodesignError
-from topodesign.base.fitted import columns_of, fitted, wrapped
+from topodesign.base.fitted import columns_of, fit_lines, wrap_text
 from topodesign.base.wording import suggest
 
 _Callable = TypeVar("_Callable", bound=Callable[..., Any])
@@ -45,7 +45,7 @@ class FittedHelp(click.HelpFormatter):
     def write_dl(self, rows: Iterable[tuple[str, str]], col_max: int = _MOST_NAME, col_spacing: int = 2) -> None:
         """Write options or commands and what they are."""
         room, indent = self.width - self.current_indent, f"\n{'':{self.current_indent}}"
-        fitting = [(one if len(one) <= room else indent.join(wrapped(one, room, 4)), about) for one, about in rows]
+        fitting = [(one if len(one) <= room else indent.join(wrap_text(one, room, 4)), about) for one, about in rows]
         super().write_dl(fitting, col_max, col_spacing)
 
 
@@ -55,13 +55,13 @@ class Context(click.Context):
     formatter_class = FittedHelp
 
 
-def _asked(context: click.Context, option: click.Parameter, value: bool) -> None:
+def _set_asked(context: click.Context, option: click.Parameter, value: bool) -> None:
     if value:
         context.meta.setdefault(_FORMS, []).append(option.name)
 
 
 def _form_option(name: str, about: str) -> Callable[[_Callable], _Callable]:
-    return click.option(f"--{name}", is_flag=True, expose_value=False, callback=_asked, help=about)
+    return click.option(f"--{name}", is_flag=True, expose_value=False, callback=_set_asked, help=about)
 
 
 json_option = _form_option("json", "Print one JSON document on standard output.")
@@ -395,7 +395,7 @@ def say(text: str) -> None:
     Elsewhere print it as it is, for programs that read lines.
     """
     width = columns_of(sys.stdout)
-    click.echo(text if width is None else fitted(text, width))
+    click.echo(text if width is None else fit_lines(text, width))
 
 
 def print_csv(records: Sequence[Mapping[str, Any]]) -> None:

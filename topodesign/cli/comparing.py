@@ -15,16 +15,16 @@ from topodesign.cli.options import (
     MethodChoice,
     collective_option,
     message_options,
-    named_values,
     offer,
     option,
+    parse_named_values,
     root_option,
     whole,
     without_option,
     work_options,
 )
 from topodesign.cli.progress import progress_bar
-from topodesign.cli.sources import given_options
+from topodesign.cli.sources import get_given_options
 
 _OF_DESIGNS = {"nodes", "degree", "prices", "step"}
 _OF_ALGORITHMS = {"collective", "root", "without"}
@@ -48,7 +48,7 @@ _OF_ALGORITHMS = {"collective", "root", "without"}
 @option(
     "--prices WHAT=PRICE...",
     "Price of a cable, a port of a node, a switch or a switch-port, with commas between: adds a column.",
-    callback=named_values("cable=50"),
+    callback=parse_named_values("cable=50"),
 )
 @option(
     "--workload step FILE",
@@ -73,7 +73,7 @@ def compare(networks: tuple[str, ...], **options: Any) -> None:
     Examples: topodesign compare best torus jellyfish fattree 'torus(10,20)@ring' -n 200 -d 6,
     topodesign compare 'torus(4,4)' --algorithm all --size 64KiB --size 64MiB
     """
-    given = given_options(click.get_current_context())
+    given = get_given_options(click.get_current_context())
     algorithms = options.pop("algorithms")
     limit = options.pop("time_limit")
     wrong = given & (_OF_DESIGNS if algorithms else _OF_ALGORITHMS)
@@ -117,7 +117,7 @@ def compare(networks: tuple[str, ...], **options: Any) -> None:
 @option(
     "--set changes FIELD=VALUE...",
     "Another value of a field of the model, such as tensor=8,data=25, with commas between.",
-    callback=named_values("tensor=8"),
+    callback=parse_named_values("tensor=8"),
 )
 @offer(WorkOptions, "alpha")
 @offer(OwnWorkOptions, "bandwidth")

@@ -11,20 +11,20 @@ import click
 
 import topodesign
 from topodesign.base.atomic import names_directory, write_directory
-from topodesign.base.doors import BACKENDS
+from topodesign.base.entry_points import BACKENDS
 from topodesign.base.errors import FileFormatError, ParameterError
-from topodesign.base.options import Choice, declared, typed
+from topodesign.base.options import Choice, collect_options, format_option
 from topodesign.cli.answers import Command, form, json_option, print_answer, print_json, say
 from topodesign.cli.options import SPEC, SectionOption, flag, offer, option, output_option, schedule_options
 from topodesign.cli.progress import progress_bar
 from topodesign.cli.sources import (
     check_ending,
     check_new,
-    given_options,
+    get_given_options,
     names_schedule,
+    read_wired_place,
     refuse_choices,
     tell_of_names,
-    wired_place,
 )
 from topodesign.compiler.options import (
     CallOptions,
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from topodesign.compiler.several import Part
     from topodesign.plans.plan import Plan
 
-_SETTINGS = declared(CompileOptions)
+_SETTINGS = collect_options(CompileOptions)
 _RUNTIMES = tuple(dict.fromkeys(name for backend in BACKENDS.values() for name in backend.runtimes))
 
 
@@ -145,7 +145,7 @@ def command(
 
             plan = load_right(source)
         _check_parts(plan, settings["parts"])
-        if _written_apart(plan, target, settings, output):
+        if _write_parts(plan, target, settings, output):
             return
         with progress_bar("compiling"):
             made = topodesign.compile_plan(plan, target, **settings)
@@ -208,9 +208,11 @@ def _write_library(
     options: dict[str, Any],
 ) -> None:
     """Make a library for a job, and write its directory."""
-    others = given_options(context) - _OF_LIBRARIES - {*_ASKED, "root", "alpha"}
+    others = get_given_options(context) - _OF_LIBRARIES - {*_ASKED, "root", "alpha"}
     if others:
-        raise click.UsageError(f"{', '.join(map(typed, sorted(others)))} cannot be combined with --for; remove it")
+        raise click.UsageError(
+            f"{', '.join(map(format_option, sorted(others)))} cannot be combined with --for; remove it"
+        )
     if "none" in targets and len(targets) > 1:
         raise click.UsageError("--target none cannot be combined with another --target; remove one")
     check_new(output)
@@ -218,7 +220,7 @@ def _write_library(
     asked |= {} if options["alpha"] is None else {"alpha": options["alpha"]}
     roots = () if options["root"] is None else (options["root"],)
     chosen = () if targets == ("none",) else targets or ("msccl",)
-    place = wired_place(source)
+    place = read_wired_place(source)
     with progress_bar("making plans") as progress:
         made = topodesign.compile_library(
             place, work, targets=chosen, roots=roots, measured=measured, progress=progress, **asked
@@ -253,7 +255,7 @@ def _is_of_groups(plan: Plan) -> bool:
     return plan.collective.group is not None or bool(plan.collective.several)
 
 
-def _written_apart(plan: Plan, target: str, settings: dict[str, Any], output: Path) -> bool:
+def _write_parts(plan: Plan, target: str, settings: dict[str, Any], output: Path) -> bool:
     """Compile phases or groups of a plan and write their programs."""
     if plan.changes and target != "jax" and names_directory(output):
         _write_phases(plan, target, settings, output)

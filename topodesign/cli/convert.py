@@ -9,7 +9,7 @@ import click
 
 import topodesign
 from topodesign.base.atomic import write_whole
-from topodesign.base.options import declared, flagged
+from topodesign.base.options import collect_options, format_flags
 from topodesign.base.tables import write_csv
 from topodesign.cli.answers import Command, csv_option, form, json_option
 from topodesign.cli.options import FILE, SPEC, offer, option
@@ -54,7 +54,7 @@ def command(network: str, output: Path | None, file_format: str | None, contents
     if asked != "text" and file_format not in {None, asked}:
         raise click.UsageError(f"--{asked} cannot be combined with --format {file_format}; remove one.")
     wanted = file_format or (None if asked == "text" else asked)
-    part = {name: options.pop(name) for name in declared(PartOptions)}
+    part = {name: options.pop(name) for name in collect_options(PartOptions)}
     if contents is None:
         contents = "links" if _names_links(network, output, wanted, part, options) else "fabric"
     if contents == "links":
@@ -65,7 +65,7 @@ def command(network: str, output: Path | None, file_format: str | None, contents
 
 def _names_links(network: str, output: Path | None, wanted: str | None, *groups: dict[str, Any]) -> bool:
     """Return whether a network is a plain topology, written as links."""
-    known = {**declared(PartOptions), **declared(MachineOptions)}
+    known = {**collect_options(PartOptions), **collect_options(MachineOptions)}
     if any(value != known[name].default for group in groups for name, value in group.items()):
         return False
     if wanted == "yaml" or (wanted is None and output is not None and output.suffix.lower() in {".yaml", ".yml"}):
@@ -78,10 +78,10 @@ def _names_links(network: str, output: Path | None, wanted: str | None, *groups:
 def _write_links(
     network: str, output: Path | None, wanted: str | None, part: dict[str, Any], machine: dict[str, Any]
 ) -> None:
-    given = [name for name, one in declared(PartOptions).items() if part[name] != one.default]
-    given += [name for name, one in declared(MachineOptions).items() if machine[name] != one.default]
+    given = [name for name, one in collect_options(PartOptions).items() if part[name] != one.default]
+    given += [name for name, one in collect_options(MachineOptions).items() if machine[name] != one.default]
     if given:
-        raise click.UsageError(f"{flagged(given)} cannot be combined with --as links; use --as fabric.")
+        raise click.UsageError(f"{format_flags(given)} cannot be combined with --as links; use --as fabric.")
     file_format = _format_of(output, wanted, _LINKS, "json")
     from topodesign.topology.files import links_in_pieces  # noqa: PLC0415  heavy
 
@@ -109,9 +109,9 @@ def _write_fabric(
 def _whole(network: str, machine: dict[str, Any]) -> Fabric:
     """Return the named or imported fabric."""
     if machine["tool"] is None:
-        given = [name for name, option in declared(MachineOptions).items() if machine[name] != option.default]
+        given = [name for name, option in collect_options(MachineOptions).items() if machine[name] != option.default]
         if given:
-            raise click.UsageError(f"{flagged(given)} requires --from TOOL.")
+            raise click.UsageError(f"{format_flags(given)} requires --from TOOL.")
         return topodesign.as_fabric(network)
     made = topodesign.fabric_of_machine(network, **machine)
     for sentence in made.assumed:

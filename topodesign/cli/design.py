@@ -12,12 +12,12 @@ import topodesign
 from topodesign.base.atomic import write_whole
 from topodesign.base.errors import FileFormatError
 from topodesign.cli.answers import FILE, Command, directory, json_option, tell
-from topodesign.cli.options import PATH, flag, named_values, offer, option
+from topodesign.cli.options import PATH, flag, offer, option, parse_named_values
 from topodesign.cli.progress import progress_bar
 from topodesign.report.design.fields import RequestOptions
 
 _PAGE = "topodesign.page"  # the same for a page
-_amounts = named_values("cable=40")
+_amounts = parse_named_values("cable=40")
 _QUESTIONS: dict[str, tuple[str, Any, Any]] = {
     "nodes": ("How many hosts or accelerators", click.IntRange(2), 12),
     "degree": ("Ports of each", click.IntRange(1), 4),
@@ -109,16 +109,16 @@ def init(output: Path | None, **answers: Any) -> None:
 
     Example: topodesign design --init --nodes 12 --degree 4 --bandwidth 100Gbps --workload workload_moe.yaml -o my.yaml
     """
-    given = {name for name in answers if _given(name)}
+    given = {name for name in answers if _is_given(name)}
     said = {name: value for name, value in answers.items() if name in given}
     for name in ("prices", "watts"):
         if name in said:
-            said[name] = _amounts(click.get_current_context(), _named(name), said[name])
+            said[name] = _amounts(click.get_current_context(), _find_parameter(name), said[name])
     if output is not None and output.suffix.lower() not in {".yaml", ".yml"}:
         raise click.UsageError(f"cannot write a request as {output}; use the ending .yaml.")
     if output is not None and output.exists():
         raise FileFormatError(f"{output}: there is such a file; choose another name, or remove it")
-    text = topodesign.request_text(**_asked(said))
+    text = topodesign.request_text(**_ask_answers(said))
     if output is None:
         click.echo(text, nl=False)
         return
@@ -126,16 +126,16 @@ def init(output: Path | None, **answers: Any) -> None:
     click.echo(f"wrote {output}", err=True)
 
 
-def _given(name: str) -> bool:
+def _is_given(name: str) -> bool:
     source = click.get_current_context().get_parameter_source(name)
     return source is not None and source.name == "COMMANDLINE"
 
 
-def _named(name: str) -> click.Parameter:
+def _find_parameter(name: str) -> click.Parameter:
     return next(one for one in init.params if one.name == name)
 
 
-def _asked(said: dict[str, Any]) -> dict[str, Any]:
+def _ask_answers(said: dict[str, Any]) -> dict[str, Any]:
     """Return the answers; ask for missing ones on a terminal."""
     if not sys.stdin.isatty():
         return said

@@ -57,7 +57,7 @@ def plot_option(*kinds: str) -> Callable[[_Command], _Command]:
     )
 
 
-def wanted_plot(kind: str | None, default: str) -> str | None:
+def get_plot_kind(kind: str | None, default: str) -> str | None:
     """Return the requested kind of plot, or None for the answer itself."""
     target: Path | None = click.get_current_context().meta.get(_DRAWN)
     if target is None and kind is not None and form() == "text":

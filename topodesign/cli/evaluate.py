@@ -11,10 +11,10 @@ import topodesign
 from topodesign.base.options import flag_of
 from topodesign.base.work_options import OwnWorkOptions
 from topodesign.cli.answers import form, json_option, show, tell
-from topodesign.cli.drawing import PAGE, DrawingCommand, give, plot_option, wanted_plot
+from topodesign.cli.drawing import PAGE, DrawingCommand, get_plot_kind, give, plot_option
 from topodesign.cli.options import SPEC, collective_of, offer, option, setting, whole
 from topodesign.cli.progress import progress_bar
-from topodesign.cli.sources import given_options, tell_of_names
+from topodesign.cli.sources import get_given_options, tell_of_names
 from topodesign.fabrics.options import PlaceOptions
 from topodesign.pricing.efforts import EFFORTS
 from topodesign.schedulers.options import ShapeOptions
@@ -91,8 +91,8 @@ def command(network: str, plot_kind: str | None, **options: Any) -> None:
     Examples: topodesign evaluate 'line(circulant(16,3,4),3)' --size 1MiB --size 1GiB,
     topodesign evaluate 'mi250(2)' --collective allgather
     """
-    given = given_options(click.get_current_context()) - {"network", "plot_kind"}
-    kind = wanted_plot(plot_kind, "structure")
+    given = get_given_options(click.get_current_context()) - {"network", "plot_kind"}
+    kind = get_plot_kind(plot_kind, "structure")
     if "shards" in given and "traffic" not in given and str(options["collective"]) == "all-to-all":
         options["traffic"] = options["shards"]
         given -= {"shards", "collective"}

@@ -9,11 +9,11 @@ import click
 
 import topodesign
 from topodesign.base.file_kinds import FileKind, kind_of
-from topodesign.base.options import declared, flagged
+from topodesign.base.options import collect_options, format_flags
 from topodesign.cli.answers import Command, directory, json_option, show, tell
 from topodesign.cli.options import SPEC, collective_option, flag, offer, option, seed_option, whole
 from topodesign.cli.progress import progress_bar
-from topodesign.cli.sources import given_options
+from topodesign.cli.sources import get_given_options
 from topodesign.fabrics.options import PartOptions
 from topodesign.schedulers.options import ShapeOptions
 
@@ -59,9 +59,9 @@ def command(network: str, collective: Collective, **options: Any) -> None:
 
     Examples: topodesign failures 'dgx_a100(1)', topodesign failures plan.json --kind host
     """
-    given = given_options(click.get_current_context())
+    given = get_given_options(click.get_current_context())
     if _is_wiring(network):
-        _refuse(given, {*_OF_NETWORKS, *declared(PartOptions)}, "a wiring plan")
+        _refuse(given, {*_OF_NETWORKS, *collect_options(PartOptions)}, "a wiring plan")
         _of_wiring(network, options)
         return
     _refuse(given, set(_OF_WIRINGS), "a network")
@@ -90,7 +90,7 @@ def _refuse(given: set[str], others: set[str], what: str) -> None:
     """Raise UsageError for options that mean nothing for this network."""
     wrong = sorted(given & others)
     if wrong:
-        raise click.UsageError(f"{flagged([name.removesuffix('s') for name in wrong])} does not apply to {what}.")
+        raise click.UsageError(f"{format_flags([name.removesuffix('s') for name in wrong])} does not apply to {what}.")
 
 
 def _of_wiring(plan: str, options: dict[str, Any]) -> None:

@@ -71,7 +71,7 @@ def command(subject: str | None, names: tuple[str, ...]) -> None:
     known[subject](names)
 
 
-def _one(names: tuple[str, ...], subject: str) -> str | None:
+def _pick_name(names: tuple[str, ...], subject: str) -> str | None:
     """Return the one name that is given, None if there is none."""
     if len(names) > 1:
         raise click.UsageError(f"'info {subject}' accepts one NAME, not {len(names)}.")
@@ -79,7 +79,7 @@ def _one(names: tuple[str, ...], subject: str) -> str | None:
 
 
 def _families(names: tuple[str, ...]) -> None:
-    name = _one(names, "families")
+    name = _pick_name(names, "families")
     picture: Path | None = click.get_current_context().meta.get("topodesign.picture")
     if picture is not None:
         from topodesign.report.figures import check_picture  # noqa: PLC0415  heavy
@@ -103,7 +103,7 @@ def _fabrics(names: tuple[str, ...]) -> None:
 
 def _algorithms(names: tuple[str, ...]) -> None:
     everything = topodesign.methods()
-    name = _one(names, "algorithms")
+    name = _pick_name(names, "algorithms")
     if name is None:
         show(everything)
         return
@@ -113,7 +113,7 @@ def _algorithms(names: tuple[str, ...]) -> None:
     if form() != "text":
         show(type(everything)(found))
         return
-    from topodesign.base.options import typed  # noqa: PLC0415
+    from topodesign.base.options import format_option  # noqa: PLC0415
     from topodesign.schedulers.options import OPTIONS  # noqa: PLC0415
     from topodesign.schedulers.scheduling import METHODS  # noqa: PLC0415
 
@@ -121,11 +121,11 @@ def _algorithms(names: tuple[str, ...]) -> None:
     understood = METHODS[name].options if name in METHODS else frozenset()
     for keyword, option in OPTIONS.items():
         if keyword in understood:
-            say(f"  {(option.flags or (typed(keyword),))[0]}: {option.about}")
+            say(f"  {(option.flags or (format_option(keyword),))[0]}: {option.about}")
 
 
 def _runtimes(names: tuple[str, ...]) -> None:
-    tell(topodesign.runtime_rules(_one(names, "runtimes")))
+    tell(topodesign.runtime_rules(_pick_name(names, "runtimes")))
 
 
 def _plugins(names: tuple[str, ...]) -> None:

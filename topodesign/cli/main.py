@@ -14,7 +14,7 @@ from typing import Any
 import click
 
 from topodesign.base.errors import InfeasibleError, TopodesignError
-from topodesign.base.fitted import columns_of, fitted
+from topodesign.base.fitted import columns_of, fit_lines
 from topodesign.base.version import __version__
 from topodesign.base.wording import nearest
 from topodesign.cli.interrupt import Ended, in_order, will_tell
@@ -121,21 +121,21 @@ def run(args: Sequence[str] | None = None) -> int:
         return 0
     except (Ended, KeyboardInterrupt, click.exceptions.Abort) as error:  # click makes aborts of interrupts
         will_tell()
-        return _said(error, error.status if isinstance(error, Ended) else 130)
+        return _print_error(error, error.status if isinstance(error, Ended) else 130)
     except (click.ClickException, TopodesignError, MemoryError, OSError, ImportError, RuntimeError) as error:
         if isinstance(error, RuntimeError) and _NO_THREAD not in str(error):
             raise
-        return _said(error, 1 if isinstance(error, InfeasibleError) else 2)
+        return _print_error(error, 1 if isinstance(error, InfeasibleError) else 2)
     return status if isinstance(status, int) else 0
 
 
-def _said(error: BaseException, status: int) -> int:
+def _print_error(error: BaseException, status: int) -> int:
     """Print an error if possible, wrapped to a terminal, and return the exit status."""
     with contextlib.suppress(OSError):
         closed = isinstance(error, OSError) and error.errno == errno.EBADF
         text = f"topodesign: {'cannot print: standard output is closed' if closed else _words(error)}"
         width = columns_of(sys.stderr) if sys.stderr is not None and sys.stderr.isatty() else None
-        click.echo(text if width is None else fitted(text, width), err=True)
+        click.echo(text if width is None else fit_lines(text, width), err=True)
     return status
 
 

@@ -13,8 +13,8 @@ import click
 from click.shell_completion import CompletionItem
 
 from topodesign import collectives
-from topodesign.base import doors
-from topodesign.base.options import SETTINGS, Choice, Either, Flag, Option, PathOf, Whole, declared, flag_of
+from topodesign.base import entry_points
+from topodesign.base.options import SETTINGS, Choice, Either, Flag, Option, PathOf, Whole, collect_options, flag_of
 from topodesign.base.work_options import MessageOptions, OwnWorkOptions, WorkOptions
 from topodesign.cli.answers import SETTING
 from topodesign.compiler.options import CallOptions, MscclppOptions, ProgramOptions
@@ -60,7 +60,7 @@ def offer(group: type, *names: str, section: str | None = None, **changed: Any) 
     * ``section``: where help texts list them; by default as ``SECTIONS`` says.
     * ``changed``: by name: another default, or another :class:`~topodesign.base.options.Option`.
     """
-    known = declared(group)
+    known = collect_options(group)
     title = SECTIONS.get(group, "Options") if section is None else section
 
     def added(function: _Command) -> _Command:
@@ -171,7 +171,9 @@ class MethodChoice(click.ParamType[str]):
         """Return the name."""
         known = [*self.more, *SCHEDULERS]
         return str(
-            click.Choice(known if value in known else [*known, *doors.SCHEDULERS.others]).convert(value, param, ctx)
+            click.Choice(known if value in known else [*known, *entry_points.SCHEDULERS.others]).convert(
+                value, param, ctx
+            )
         )
 
 
@@ -293,7 +295,7 @@ method_option = option(
 
 def seed_option(about: str = "Where the search begins.", default: int | None = 0) -> Callable[[_Command], _Command]:
     """Return ``--seed`` with what it settles."""
-    return offer(SearchOptions, "seed", seed=Option(about, declared(SearchOptions)["seed"].kind, default, "S"))
+    return offer(SearchOptions, "seed", seed=Option(about, collect_options(SearchOptions)["seed"].kind, default, "S"))
 
 
 def time_limit_option(default: str, about: str) -> Callable[[_Command], _Command]:
@@ -327,7 +329,9 @@ own_work_options = offer(OwnWorkOptions)
 message_options = offer(MessageOptions)
 
 
-def named_values(example: str) -> Callable[[click.Context, click.Parameter, tuple[str, ...]], dict[str, str] | None]:
+def parse_named_values(
+    example: str,
+) -> Callable[[click.Context, click.Parameter, tuple[str, ...]], dict[str, str] | None]:
     """Return the parser of NAME=VALUE options, repeated or with commas.
 
     ``example`` is one.

@@ -9,10 +9,10 @@ from typing import Any
 import click
 
 import topodesign
-from topodesign.base.options import flagged
+from topodesign.base.options import format_flags
 from topodesign.base.units import as_bandwidth, as_time
 from topodesign.cli.answers import directory, form, json_option, print_json, show
-from topodesign.cli.drawing import PAGE, DrawingCommand, give, plot_option, wanted_plot
+from topodesign.cli.drawing import PAGE, DrawingCommand, get_plot_kind, give, plot_option
 from topodesign.cli.options import (
     PATH,
     bidirectional_option,
@@ -25,7 +25,7 @@ from topodesign.cli.options import (
     work_options,
 )
 from topodesign.cli.progress import progress_bar
-from topodesign.cli.sources import given_options
+from topodesign.cli.sources import get_given_options
 from topodesign.finder.candidate import Entry
 from topodesign.finder.options import FindOptions
 from topodesign.finder.sources import read_candidates
@@ -112,9 +112,9 @@ def command(
 
     Example: topodesign pareto -n 1024 -d 4 --size 1MiB --size 100MiB
     """
-    given = given_options(click.get_current_context())
+    given = get_given_options(click.get_current_context())
     _read_compounds(options)
-    kind = wanted_plot(plot_kind, "sizes" if isinstance(nodes, range) else "frontier")
+    kind = get_plot_kind(plot_kind, "sizes" if isinstance(nodes, range) else "frontier")
     names = [name for text in options["against"] for name in (text.split(",") if "(" not in text else [text])]
     asked: dict[str, Any] = {name: options[name] for name in _ASKED if name in given}
     asked["candidates"] = [] if options["candidates"] is None else read_candidates(options["candidates"])
@@ -172,7 +172,7 @@ def _check_plot(kind: str, nodes: Any, degrees: Any, options: dict[str, Any], *,
     """Raise UsageError for answers that there is no such plot of."""
     wrong = [name for name in ("plant", "grow_from", "box") if options[name] is not None and not by_size]
     if wrong or options["box"] is not None:
-        raise click.UsageError(f"{flagged(wrong or ['box'])} cannot be combined with a plot; remove it.")
+        raise click.UsageError(f"{format_flags(wrong or ['box'])} cannot be combined with a plot; remove it.")
     if nodes is None or not isinstance(degrees, int):
         raise click.UsageError("a plot requires -n and one -d.")
     if isinstance(nodes, range) and not by_size:
@@ -232,7 +232,7 @@ def _check_boxes(nodes: Any, given: set[str]) -> None:
     refused = sorted("time_limit" if name == "search" else name for name in given - _OF_BOXES)
     if refused:
         raise click.UsageError(
-            f"{flagged(refused)} cannot be combined with --boxes, which sets latencies and bandwidths; "
+            f"{format_flags(refused)} cannot be combined with --boxes, which sets latencies and bandwidths; "
             "remove these or --boxes."
         )
     if nodes is None:

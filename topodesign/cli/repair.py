@@ -12,7 +12,7 @@ from topodesign.base.file_kinds import FileKind, kind_of
 from topodesign.cli.answers import Command, json_option, print_answer, tell
 from topodesign.cli.options import PATH, flag, option, output_option, seed_option
 from topodesign.cli.progress import progress_bar
-from topodesign.cli.sources import check_ending, given_options
+from topodesign.cli.sources import check_ending, get_given_options
 
 
 @click.command(name="repair", cls=Command)
@@ -37,7 +37,7 @@ def command(plan: Path, without: tuple[str, ...], output: Path | None, **options
     Examples: topodesign repair boxes.npz --fail box0/gpu0-rail0 -o left.npz,
     topodesign repair plan.json --fail host03
     """
-    given = given_options(click.get_current_context())
+    given = get_given_options(click.get_current_context())
     if kind_of(plan) is FileKind.WIRING:
         _of_wiring(plan, without, output, options)
         return

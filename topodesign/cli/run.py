@@ -12,7 +12,7 @@ from topodesign.base.work_options import WorkOptions
 from topodesign.cli.answers import Command, json_option, print_answer
 from topodesign.cli.options import SPEC, offer, option, schedule_options, whole
 from topodesign.cli.progress import progress_bar
-from topodesign.cli.sources import given_options, names_schedule, refuse_choices
+from topodesign.cli.sources import get_given_options, names_schedule, refuse_choices
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -99,15 +99,15 @@ def command(
 
     Example: topodesign run ring.npz --size 64MiB
     """
-    from topodesign.execution.processes import ElsewhereError, speaks, started_by  # noqa: PLC0415  NumPy
+    from topodesign.execution.processes import ElsewhereError, detect_launcher, speaks  # noqa: PLC0415  NumPy
 
-    given = given_options(context)
+    given = get_given_options(context)
     run = {name: options.pop(name) for name in ("iterations", "warmup", "dtype", "parts", "verified", "between")}
     if sweep is not None and "sizes" in given:
         raise ParameterError("--size cannot be combined with --sweep, which sets the sizes; remove one")
     if sweep is None and "factor" in given:
         raise ParameterError("--factor requires --sweep; add --sweep or remove --factor")
-    how = cast("Transport", (started_by() or "threads") if transport == "auto" else transport)
+    how = cast("Transport", (detect_launcher() or "threads") if transport == "auto" else transport)
 
     def plan() -> Plan:
         if not names_schedule(source):

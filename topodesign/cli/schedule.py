@@ -13,7 +13,7 @@ from click.core import ParameterSource
 import topodesign
 from topodesign.base.atomic import write_directory
 from topodesign.base.errors import ParameterError, ScheduleError
-from topodesign.base.options import declared
+from topodesign.base.options import collect_options
 from topodesign.cli.answers import Command, form, json_option, print_answer, show
 from topodesign.cli.options import SPEC, flag, offer, output_option, schedule_options
 from topodesign.cli.progress import progress_bar
@@ -24,7 +24,7 @@ from topodesign.schedulers.options import SearchOptions, TimeOptions
 if TYPE_CHECKING:
     from topodesign.collectives import Collective
 
-_SIZES = replace(declared(TimeOptions)["size"], many=True)
+_SIZES = replace(collect_options(TimeOptions)["size"], many=True)
 
 
 @click.command(name="schedule", cls=Command)
@@ -32,7 +32,7 @@ _SIZES = replace(declared(TimeOptions)["size"], many=True)
 @schedule_options
 @offer(PlaceOptions, "unwind")
 @offer(TimeOptions, "size", section="Options", size=_SIZES)
-@offer(TimeOptions, *(name for name in declared(TimeOptions) if name != "size"))
+@offer(TimeOptions, *(name for name in collect_options(TimeOptions) if name != "size"))
 @offer(SearchOptions)
 @flag(
     "--list",
@@ -94,9 +94,9 @@ def command(
         raise click.ClickException(f"the schedule fails verification, and nothing was written:\n{report}")
     topodesign.save_plan(output, plan)
     tell_of_names(plan.topology)
-    from topodesign.report.scheduled import scheduled  # noqa: PLC0415  not for help
+    from topodesign.report.scheduled import make_report  # noqa: PLC0415  not for help
 
-    made = scheduled(plan)
+    made = make_report(plan)
     print_answer(made.said(f"written to {output}"), {**made.record(), "verified": True, "file": str(output)})
 
 

@@ -10,13 +10,13 @@ import click
 import topodesign
 from topodesign.base.atomic import write_whole
 from topodesign.base.errors import ParameterError
-from topodesign.base.options import flagged
+from topodesign.base.options import format_flags
 from topodesign.base.work_options import OWN_ALPHA, WorkOptions
 from topodesign.cli.answers import json_option, print_answer
-from topodesign.cli.drawing import PAGE, DrawingCommand, give, plot_option, wanted_plot
+from topodesign.cli.drawing import PAGE, DrawingCommand, get_plot_kind, give, plot_option
 from topodesign.cli.options import FILE, PATH, SPEC, collective_of, message_options, offer, option
 from topodesign.cli.progress import progress_bar
-from topodesign.cli.sources import given_options, names_schedule
+from topodesign.cli.sources import get_given_options, names_schedule
 from topodesign.plans.time.options import ConditionOptions
 
 if TYPE_CHECKING:
@@ -66,9 +66,9 @@ def command(
 
     Example: topodesign simulate ring.npz --size 1MiB --size 1GiB --mode asynchronous
     """
-    given = given_options(context)
+    given = get_given_options(context)
     _check_training(training, bucket, options)
-    kind = wanted_plot(plot_kind, "timeline")
+    kind = get_plot_kind(plot_kind, "timeline")
     if kind is not None:
         _draw(source, collective, kind, given, sizes, options)
         return 0
@@ -132,7 +132,7 @@ def _draw(
     work: dict[str, Any] = {name: options[name] for name in ("alpha", "bandwidth") if name in given}
     wrong = given - {"source", "collective", "plot_kind", "sizes", *work}
     if wrong:
-        raise click.UsageError(f"{flagged(sorted(wrong))} cannot be combined with --plot-kind; remove it.")
+        raise click.UsageError(f"{format_flags(sorted(wrong))} cannot be combined with --plot-kind; remove it.")
     if kind == PAGE:
         if "sizes" in given:
             work["sizes"] = sizes

@@ -11,7 +11,7 @@ from click.core import ParameterSource
 
 from topodesign.base.errors import FileFormatError, ParameterError
 from topodesign.base.file_kinds import FileKind, kind_of
-from topodesign.base.options import typed
+from topodesign.base.options import format_option
 
 if TYPE_CHECKING:
     from topodesign.topology.topology import Topology
@@ -32,7 +32,7 @@ def tell_of_names(topology: Topology) -> None:
     )
 
 
-def wired_place(text: str) -> str | Topology:
+def read_wired_place(text: str) -> str | Topology:
     """Return the links of a wiring plan; anything else as it is."""
     if kind_of(Path(text)) is not FileKind.WIRING:
         return text
@@ -67,16 +67,16 @@ def check_ending(output: Path, kind: Kind) -> None:
         raise ParameterError(f"cannot write a {kind} as {output}; use the ending {_ENDING[kind]}")
 
 
-def given_options(context: click.Context) -> set[str]:
+def get_given_options(context: click.Context) -> set[str]:
     """Return the names of the options that the command line has."""
     return {name for name in context.params if context.get_parameter_source(name) is ParameterSource.COMMANDLINE}
 
 
 def refuse_choices(context: click.Context, source: str, names: Iterable[str]) -> None:
     """Raise ParameterError for options that a schedule has decided."""
-    given = given_options(context)
+    given = get_given_options(context)
     decided = [name for name in names if name in given]
     if decided:
-        words = ", ".join(map(typed, decided))
+        words = ", ".join(map(format_option, decided))
         pronoun = "it" if len(decided) == 1 else "them"
         raise ParameterError(f"{source} is a schedule already, which decides {words}; remove {pronoun}")

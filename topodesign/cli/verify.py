@@ -14,7 +14,7 @@ from topodesign.base.text_files import begins_as_json, begins_as_module, begins_
 from topodesign.cli.answers import Command, json_option, print_answer
 from topodesign.cli.options import PATH, SPEC, option, runtime_option
 from topodesign.cli.progress import progress_bar
-from topodesign.cli.sources import wired_place
+from topodesign.cli.sources import read_wired_place
 from topodesign.runtime.chakra.traces import is_trace_name
 
 
@@ -46,7 +46,7 @@ def command(file: Path, runtime: str, wiring: str | None) -> int:
         raise ParameterError("--network requires a set of plans; remove it")
     if is_set:
         with progress_bar("checking") as progress:
-            wired = None if wiring is None else wired_place(wiring)
+            wired = None if wiring is None else read_wired_place(wiring)
             found = topodesign.check_plan_set(file, wired, runtime=runtime, progress=progress)
         document, text, right = found.record(), str(found), found.ok
     elif sort is FileKind.PHASES:
@@ -65,9 +65,9 @@ def command(file: Path, runtime: str, wiring: str | None) -> int:
     else:
         with progress_bar("verifying"):
             report = topodesign.verify(topodesign.load_plan(file))
-        from topodesign.report.scheduled import scheduled  # noqa: PLC0415  not for help
+        from topodesign.report.scheduled import make_report  # noqa: PLC0415  not for help
 
-        made = scheduled(report.plan)
+        made = make_report(report.plan)
         document, text, right = made.checked(report), made.verdict(report), report.ok
     print_answer(text, document)
     return 0 if right else 1

@@ -12,7 +12,7 @@ from typing import Any
 
 from topodesign.base.errors import ParameterError
 from topodesign.base.wording import suggest
-from topodesign.collectives.collective import Collective, Movement, together
+from topodesign.collectives.collective import Collective, Movement, join_collectives
 
 __all__ = [
     "ALLGATHER",
@@ -28,31 +28,39 @@ __all__ = [
     "Movement",
     "as_collective",
     "from_record",
-    "together",
+    "join_collectives",
 ]
 
 _PARSERS = ("msccl", "msccl-executor", "rccl")  # which know no scatter and no gather
 
 
-def _called(word: str, *runtimes: str, **other: str) -> tuple[tuple[str, str], ...]:
+def _get_runtime_name(word: str, *runtimes: str, **other: str) -> tuple[tuple[str, str], ...]:
     """Return the name of a collective in runtimes."""
     return tuple((dict.fromkeys(runtimes, word) | other).items())
 
 
-ALLGATHER = Collective("allgather", (Movement("each", "all"),), labels=_called("allgather", *_PARSERS, "mscclpp"))
+ALLGATHER = Collective(
+    "allgather", (Movement("each", "all"),), labels=_get_runtime_name("allgather", *_PARSERS, "mscclpp")
+)
 REDUCE_SCATTER = Collective(
     "reduce-scatter",
     (Movement("all", "each"),),
-    labels=_called("reducescatter", *_PARSERS, "mscclpp", msccl="reduce_scatter"),
+    labels=_get_runtime_name("reducescatter", *_PARSERS, "mscclpp", msccl="reduce_scatter"),
 )
 ALLREDUCE = Collective(
-    "allreduce", (Movement("all", "each"), Movement("each", "all")), labels=_called("allreduce", *_PARSERS, "mscclpp")
+    "allreduce",
+    (Movement("all", "each"), Movement("each", "all")),
+    labels=_get_runtime_name("allreduce", *_PARSERS, "mscclpp"),
 )
-BROADCAST = Collective("broadcast", (Movement("root", "all"),), labels=_called("broadcast", *_PARSERS, "mscclpp"))
-REDUCE = Collective("reduce", (Movement("all", "root"),), labels=_called("reduce", *_PARSERS, "mscclpp"))
-SCATTER = Collective("scatter", (Movement("root", "each"),), labels=_called("scatter", "mscclpp"))
-GATHER = Collective("gather", (Movement("each", "root"),), labels=_called("gather", "mscclpp"))
-ALL_TO_ALL = Collective("all-to-all", (Movement("each", "each"),), labels=_called("alltoall", *_PARSERS, "mscclpp"))
+BROADCAST = Collective(
+    "broadcast", (Movement("root", "all"),), labels=_get_runtime_name("broadcast", *_PARSERS, "mscclpp")
+)
+REDUCE = Collective("reduce", (Movement("all", "root"),), labels=_get_runtime_name("reduce", *_PARSERS, "mscclpp"))
+SCATTER = Collective("scatter", (Movement("root", "each"),), labels=_get_runtime_name("scatter", "mscclpp"))
+GATHER = Collective("gather", (Movement("each", "root"),), labels=_get_runtime_name("gather", "mscclpp"))
+ALL_TO_ALL = Collective(
+    "all-to-all", (Movement("each", "each"),), labels=_get_runtime_name("alltoall", *_PARSERS, "mscclpp")
+)
 
 COLLECTIVES: Mapping[str, Collective] = MappingProxyType(
     {one.name: one for one in (ALLGATHER, REDUCE_SCATTER, ALLREDUCE, BROADCAST, REDUCE, SCATTER, GATHER, ALL_TO_ALL)}
@@ -92,7 +100,7 @@ def from_record(record: Any) -> Collective:
         parts = record["together"]
         if not isinstance(parts, list) or any(isinstance(one, dict) and "together" in one for one in parts):
             raise ParameterError("collectives at the same time are a list of objects, one for each")
-        return together(map(from_record, parts))
+        return join_collectives(map(from_record, parts))
     if isinstance(record, dict) and set(record) == {"name", "groups", "roots"}:
         groups, roots = record["groups"], record["roots"]
         if not (isinstance(groups, list) and all(map(_numbers, groups)) and (roots is None or _numbers(roots))):

@@ -28,8 +28,8 @@ A collective may be among some of the nodes alone (:meth:`Collective.among`), an
 and *all* stands for all members of the block's own group. Blocks are named by nodes, and no node is in two groups, so
 names stay unique.
 
-Different collectives at the same time are one value, too (:func:`together`), which knows what they are and no blocks:
-each has its own.
+Different collectives at the same time are one value, too (:func:`join_collectives`), which knows what they are
+and no blocks: each has its own.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ class Collective:
     groups: tuple[tuple[int, ...], ...] | None = None
     # the root of each of several groups, in their order, of a collective that has one
     roots: tuple[int, ...] | None = None
-    # those that run at the same time, each for itself: of :func:`together` alone, which has no movements and blocks
+    # those that run at the same time, each for itself: of :func:`join_collectives`, without movements and blocks
     several: tuple[Collective, ...] = ()
 
     def __str__(self) -> str:
@@ -452,7 +452,7 @@ class InGroups(Declared):
     KEYS = "name groups roots"
 
 
-def together(collectives: Iterable[Collective]) -> Collective:
+def join_collectives(collectives: Iterable[Collective]) -> Collective:
     """Return different collectives at the same time as one value.
 
     Its members are those of all of them, which may have nodes in common.

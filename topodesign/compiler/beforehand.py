@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from topodesign.base.doors import BACKENDS
+from topodesign.base.entry_points import BACKENDS
 from topodesign.base.errors import ParameterError
 from topodesign.collectives import Collective, as_collective
 from topodesign.compiler.backends.backend import Backend, Options

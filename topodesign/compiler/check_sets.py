@@ -14,10 +14,10 @@ from pathlib import Path
 
 from topodesign.base.declared import Declared
 from topodesign.base.errors import TopodesignError
-from topodesign.base.progress import each
+from topodesign.base.progress import iterate_with_progress
 from topodesign.base.records import Result, Table
 from topodesign.base.text_files import begins_as_json, begins_as_module, read_bytes, read_text
-from topodesign.base.wording import counted
+from topodesign.base.wording import count_noun
 from topodesign.execution.levels import neighbours_of
 from topodesign.fabrics.places import PlaceLike, as_place
 from topodesign.plans.plan import Plan
@@ -67,7 +67,7 @@ class SetReport(Result):
 
     def heading(self) -> str:
         """Return the verdict with the number of plans and programs."""
-        many = f"{counted(self.plans, 'plan')} and {counted(self.programs, 'program')}"
+        many = f"{count_noun(self.plans, 'plan')} and {count_noun(self.programs, 'program')}"
         return f"{'ok' if self.ok else 'WRONG'}: {many} for {self.topology or 'a wiring'} ({self.wiring[:19]})"
 
     def table(self) -> Table:
@@ -122,7 +122,7 @@ def check_plan_set(
 
     wrong("index.json", _of_index(plans, place))
     programs = 0
-    for entry in each(plans.entries, progress):
+    for entry in iterate_with_progress(plans.entries, progress):
         found: list[Plan] = []
         wrong(entry.plan, _of_plan(plans, entry, found))
         for target, name in entry.programs.items():

@@ -14,11 +14,11 @@ import numpy as np
 
 from topodesign.base.atomic import write_directory, write_whole
 from topodesign.base.declared import Declared, key
-from topodesign.base.doors import BACKENDS
+from topodesign.base.entry_points import BACKENDS
 from topodesign.base.errors import InfeasibleError, ParameterError, TooLargeError, TopodesignError
 from topodesign.base.options import read, takes
 from topodesign.base.records import Result
-from topodesign.base.wording import counted, with_article
+from topodesign.base.wording import count_noun, with_article
 from topodesign.collectives import ALLGATHER, ALLREDUCE, BROADCAST, REDUCE, REDUCE_SCATTER, Collective
 from topodesign.compiler.backends.backend import Backend, Checked, Files, Options
 from topodesign.compiler.frontends import rounds
@@ -33,7 +33,7 @@ from topodesign.plans.files import as_plan
 from topodesign.plans.flow_ops import unfold
 from topodesign.plans.plan import Plan
 from topodesign.plans.plan_ops import adds_at_ranks, block_amounts, list_rank_rounds, list_relays, list_transfers
-from topodesign.plans.verify.plans import verified
+from topodesign.plans.verify.plans import verify_or_raise
 from topodesign.runtime.calls import shares_of
 from topodesign.runtime.msccl.profiles import RuntimeProfile
 
@@ -239,7 +239,7 @@ def compile_plan(plan: Plan | str | Path, target: str = "msccl", **options: Unpa
     plan = as_plan(plan)
     backend, settled = settle(plan, target, options)
     if not len(list_relays(plan)):  # whose trees are held against what their target can do
-        verified(plan, "the schedule")
+        verify_or_raise(plan, "the schedule")
     program = backend.lower(plan, settled)
     cut = None
     if program is not None:
@@ -257,7 +257,7 @@ def compile_plan(plan: Plan | str | Path, target: str = "msccl", **options: Unpa
     if cut is not None:
         notes = (str(cut), *notes)
     if plan.changes and target != "jax":
-        times = counted(len(plan.changes), "time")
+        times = count_noun(len(plan.changes), "time")
         said = f"circuits change {times}, and this one program does not wait for them; compile_phases makes one for "
         notes = (*notes, f"{said}each phase (compile: name a directory with -o)")
     return Compiled(plan, program, backend, settled, files, notes=notes, cut=cut)

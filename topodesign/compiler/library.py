@@ -21,7 +21,7 @@ from typing import Any, TypeAlias, Unpack
 
 from topodesign.base.arguments import as_path
 from topodesign.base.declared import Declared
-from topodesign.base.doors import BACKENDS
+from topodesign.base.entry_points import BACKENDS
 from topodesign.base.errors import (
     FileFormatError,
     InfeasibleError,
@@ -33,12 +33,12 @@ from topodesign.base.errors import (
 )
 from topodesign.base.latency import GAP, HOP, Latency
 from topodesign.base.options import read, takes
-from topodesign.base.progress import each
+from topodesign.base.progress import iterate_with_progress
 from topodesign.base.records import Result, Table
-from topodesign.base.tables import fixed_columns
+from topodesign.base.tables import read_fixed_columns
 from topodesign.base.text_files import naming, read_text
 from topodesign.base.units import as_bandwidth, as_time, format_size, format_time, parse_size, parse_time
-from topodesign.base.wording import counted
+from topodesign.base.wording import count_noun
 from topodesign.collectives import ALLREDUCE, COLLECTIVES, Collective, as_collective
 from topodesign.compiler.backends.backend import Files
 from topodesign.compiler.compilation import Compiled, compile_plan
@@ -143,7 +143,7 @@ class Library(Result):
 
     def heading(self) -> str:
         """Return the number of plans and the topology as text."""
-        plans, nodes = counted(len(self.plans), "plan"), counted(len(self.ranks), "node")
+        plans, nodes = count_noun(len(self.plans), "plan"), count_noun(len(self.ranks), "node")
         return f"{plans} for {self.topology or 'a wiring'} of {nodes}"
 
     def table(self) -> Table:
@@ -271,7 +271,7 @@ def compile_library(
             raise ParameterError(f"a library has no programs for {target!r}; known are {known}")
     names = _collectives(work)
     maker = _Maker(as_place(place), said, targets, None if names else as_step(work))  # type: ignore[arg-type]
-    for job in each(list(maker.jobs(names)), progress):
+    for job in iterate_with_progress(list(maker.jobs(names)), progress):
         maker.make(job)
     return maker.done()
 
@@ -369,7 +369,7 @@ class _Maker:
         found: list[_Candidate] = []
         why: dict[str, str] = {}
         if known is None and job.calls:
-            times = [self._built_in(job, size) for size in sizes]
+            times = [self._time_built_in(job, size) for size in sizes]
         else:
             times = [(known or {}).get(BUILT_IN, {}).get(size) for size in sizes]
         if None not in times:
@@ -383,7 +383,7 @@ class _Maker:
                     plan = schedule(self.place, job.collective, method=method, **options, **more)
                     timed = [self._time(plan, size) if known is None else known[method][size] for size in sizes]
                     if job.groups is not None:
-                        list(_apart(plan, job.groups))  # raises where a group cannot be had by itself
+                        list(_split_plan(plan, job.groups))  # raises where a group cannot be had by itself
                 except _NOT_MADE as error:
                     why[method] = str(error)
                     continue
@@ -393,7 +393,7 @@ class _Maker:
                     found.append(_Candidate(method, plan, tuple(timed)))
         return found, why.get("auto")
 
-    def _built_in(self, job: _Job, size: int) -> Fraction | None:
+    def _time_built_in(self, job: _Job, size: int) -> Fraction | None:
         """Return the built-in algorithm's time, None if links are missing."""
         groups = job.groups or (tuple(self.fabric.compute),)
         return time_built_in(self.wires, job.collective.name, groups, Fraction(size), self.joined)
@@ -440,7 +440,7 @@ class _Maker:
                     return
                 what = f"no program of the {job.collective} from {format_size(span.first)} on for {target}"
                 self.notes.append(f"{what}: {error}")
-        plans = [None] * len(programs) if best.plan is None else list(_apart(best.plan, job.groups))
+        plans = [None] * len(programs) if best.plan is None else list(_split_plan(best.plan, job.groups))
         for plan, group, own in zip(plans, job.groups or (None,), programs, strict=True):
             targets = tuple(dict.fromkeys(name.partition("-")[0] for name in own))
             method = BUILT_IN if plan is None else str(plan.generator.get("method", "auto"))
@@ -535,7 +535,7 @@ class _Maker:
         use: tuple[Use, ...] = ()
         calls = tuple((row.collective, row.group, call.size) for row in self.rows for call in row.calls)
         if calls:
-            saved = [_saved(row) for row, plan in zip(self.rows, self.plans, strict=True) if plan is not None]
+            saved = [_compute_saving(row) for row, plan in zip(self.rows, self.plans, strict=True) if plan is not None]
             use = uses_of(plans, saved, calls, len(names), self.said["dtype"], runtime=self.said["runtime"])
             extra = {"calls.py": call_script(calls, self.said["dtype"]), "USE.md": "\n".join(map(str, use)) + "\n"}
         return Library(
@@ -577,13 +577,13 @@ class _Maker:
             )
 
 
-def _saved(row: LibraryRow) -> float:
+def _compute_saving(row: LibraryRow) -> float:
     """Return the seconds saved per step, or spent."""
     each_call = row.time_s if row.built_in_s is None else row.built_in_s - row.time_s
     return each_call * sum(call.count for call in row.calls)
 
 
-def _apart(plan: Plan, groups: tuple[tuple[int, ...], ...] | None) -> Iterator[Plan]:
+def _split_plan(plan: Plan, groups: tuple[tuple[int, ...], ...] | None) -> Iterator[Plan]:
     """Yield each group's part as a plan of the wiring."""
     if groups is None or len(groups) == 1:
         yield plan
@@ -637,7 +637,7 @@ def read_measured(path: str | Path, methods: Sequence[str]) -> Measured:
     path = as_path(path)
     found: dict[str, dict[str, dict[int, Fraction]]] = {}
     with naming(path):
-        for line, (collective, method, size, time) in fixed_columns(read_text(path), _MEASURED, _MEASURED_ROW):
+        for line, (collective, method, size, time) in read_fixed_columns(read_text(path), _MEASURED, _MEASURED_ROW):
             for word, known in ((collective, COLLECTIVES), (method, methods)):
                 if word not in known:
                     raise FileFormatError(f"line {line}: {word!r:.40} is not known; known are {', '.join(known)}")

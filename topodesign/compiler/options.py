@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypedDict, get_args
 
-from topodesign.base.options import Amount, Choice, Flag, Kind, Option, PathOf, Whole, declared
+from topodesign.base.options import Amount, Choice, Flag, Kind, Option, PathOf, Whole, collect_options
 from topodesign.base.units import Quantity, as_bandwidth, as_size, as_time
 from topodesign.fabrics.options import LEFT, GroupOptions
 
@@ -215,5 +215,5 @@ class CompileOptions(ProgramOptions, CallOptions, ChakraOptions, MscclppOptions,
     """All options of :func:`topodesign.compile_plan` except plan and target."""
 
 
-EVERYONES = frozenset(declared(ProgramOptions))
+EVERYONES = frozenset(collect_options(ProgramOptions))
 """Options that every back end takes: the front ends see to them, or the back end says by itself what it cannot do."""

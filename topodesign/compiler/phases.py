@@ -20,13 +20,13 @@ from topodesign.base.compiled import Ints
 from topodesign.base.errors import InfeasibleError, ParameterError
 from topodesign.base.options import takes
 from topodesign.base.records import Result
-from topodesign.base.wording import counted
+from topodesign.base.wording import count_noun
 from topodesign.collectives import ALLREDUCE, Collective
 from topodesign.compiler.backends.backend import Options
 from topodesign.compiler.columns import BITS, RECEIVES, SENDS
 from topodesign.compiler.compilation import CompilationError, Compiled, settle
 from topodesign.compiler.frontends.operations import OUT, SCRATCH, Operations
-from topodesign.compiler.frontends.packing import packed
+from topodesign.compiler.frontends.packing import pack_scratch
 from topodesign.compiler.frontends.rounds import made_of_rounds, prune_rounds
 from topodesign.compiler.frontends.threads import assemble
 from topodesign.compiler.ir import Program
@@ -36,7 +36,7 @@ from topodesign.plans.files import as_plan
 from topodesign.plans.flow import Flow
 from topodesign.plans.plan import Plan
 from topodesign.plans.plan_ops import list_rank_rounds
-from topodesign.plans.verify.plans import verified
+from topodesign.plans.verify.plans import verify_or_raise
 from topodesign.runtime.manifest import MANIFEST, TARGETS, Manifest, Phase
 from topodesign.runtime.phases import PhasesReport, check_sequence
 
@@ -65,7 +65,7 @@ class PhasePrograms(Result):
     def heading(self) -> str:
         """Return the collective, ranks, phases and runtime as text."""
         checked = "" if self.report is None else ", checked"
-        what = f"{self.plan.collective} of {self.manifest.ranks} ranks in {counted(len(self.programs), 'phase')}"
+        what = f"{self.plan.collective} of {self.manifest.ranks} ranks in {count_noun(len(self.programs), 'phase')}"
         return f"{what} for {self.manifest.runtime}{checked}"
 
     def checked(self) -> PhasePrograms:
@@ -134,7 +134,7 @@ def compile_phases(plan: Plan | str | Path, target: str = "msccl", **options: Un
         raise ParameterError("programs by phase are called one by one, of any size; omit all sizes")
     circuits = plan.flow.switching
     topology, moved_on = list_rank_rounds(plan)
-    verified(plan, "the schedule")
+    verify_or_raise(plan, "the schedule")
     rounds = prune_rounds(topology, moved_on)
     limits = backend.limits(settled)
     limits.check_ranks(topology.nodes)
@@ -146,7 +146,7 @@ def compile_phases(plan: Plan | str | Path, target: str = "msccl", **options: Un
         length = Limits(chunks_per_instruction=limits.chunks_per_instruction)
         whole = made_of_rounds(topology, rounds, settled, length)
         chunks, operations = whole.operations(None, None)
-        operations, scratch = packed(operations, reuse=False)
+        operations, scratch = pack_scratch(operations, reuse=False)
         shard = chunks // plan.collective.shards(rounds.nodes)
         own = _Room(plan.collective, rounds.nodes, shard, int(scratch.max()), settled.inplace)
         made = _cut(own.placed(operations), plan.flow, own.size, settled, limits)

@@ -9,7 +9,7 @@ from fractions import Fraction
 
 from topodesign.base.declared import Declared, key
 from topodesign.base.errors import InfeasibleError, ParameterError
-from topodesign.base.wording import listed
+from topodesign.base.wording import join_words
 from topodesign.collectives import Collective
 from topodesign.runtime.calls import About, Call
 
@@ -26,7 +26,7 @@ class Cut(Declared):
     KEYS = ("sizes chunks natural", key("loss", kind=Fraction))
 
     def __str__(self) -> str:
-        sizes = listed([f"{size} bytes" for size in self.sizes])
+        sizes = join_words([f"{size} bytes" for size in self.sizes])
         if self.chunks == self.natural:
             return f"for calls of {sizes}: cut into {self.chunks} chunks, as the schedule is; nothing is lost"
         cost = "nothing is lost" if not self.loss else f"the bandwidth factor grows by {float(self.loss):.2%}"

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 
-from topodesign.base.wording import counted
+from topodesign.base.wording import count_noun
 from topodesign.fabrics.fabric import Fabric
 from topodesign.runtime.connections import LAZY, RELAY, Pair, pat_pairs, ring_pairs, tree_pairs
 from topodesign.runtime.msccl.profiles import RuntimeProfile
@@ -44,14 +44,14 @@ def _ranks(topology: Topology) -> list[int]:
     return [node for node in range(topology.nodes) if node not in topology.switches]
 
 
-def unjoined(place: Topology | Fabric, profile: RuntimeProfile) -> Iterator[str]:
+def find_unlinked(place: Topology | Fabric, profile: RuntimeProfile) -> Iterator[str]:
     """Yield NCCL connections between hosts that have no link.
 
     A rank is a host, unless names specify boxes.
     """
     owner = boxes_of(place) or boxes_of(place, 1) or []
     hosts = list(dict.fromkeys(box for box in owner if box is not None))
-    linked = _linked(place.topology if isinstance(place, Fabric) else place, owner, hosts)
+    linked = _make_link_test(place.topology if isinstance(place, Fabric) else place, owner, hosts)
     ring = ring_pairs(len(hosts))
     trees = [(one, other) for pair in tree_pairs(len(hosts)) for one, other in (pair, pair[::-1])]
     kinds = [("ring", ring), ("trees", trees)]
@@ -64,7 +64,9 @@ def unjoined(place: Topology | Fabric, profile: RuntimeProfile) -> Iterator[str]
     if not any(lacking.values()):
         return
     said = [
-        f"{counted(len(pairs), 'pair')} of the {name} ({_shown(pairs)})" for name, pairs in lacking.items() if pairs
+        f"{count_noun(len(pairs), 'pair')} of the {name} ({_format_pairs(pairs)})"
+        for name, pairs in lacking.items()
+        if pairs
     ]
     word = "ranks" if alone else "boxes"
     unless = ", unless cuMem is on at every rank," if profile.joins_late else ","
@@ -97,13 +99,13 @@ def single_nic(place: Topology | Fabric, box: int | None) -> Iterator[str]:
     yield (
         f"MSCCL++ gives a rank one NIC for all other boxes, by its number in its box, and rank "
         f"{_ranks(topology).index(busiest)} "
-        f"has links to {counted(len(ways[busiest]), 'place')} outside its box: what does not hang on that NIC is not "
-        "reached"
+        f"has links to {count_noun(len(ways[busiest]), 'place')} outside its box: what does not hang on that NIC "
+        "is not reached"
     )
     yield "what to do: join the boxes by a switch, or give each rank links to one place outside its box"
 
 
-def _linked(topology: Topology, owner: Sequence[object], hosts: Sequence[object]) -> Callable[[Pair], bool]:
+def _make_link_test(topology: Topology, owner: Sequence[object], hosts: Sequence[object]) -> Callable[[Pair], bool]:
     """Return a predicate: whether two hosts communicate without a third.
 
     A network of switches joins all that are on it.
@@ -133,6 +135,6 @@ def _linked(topology: Topology, owner: Sequence[object], hosts: Sequence[object]
     )
 
 
-def _shown(pairs: list[Pair]) -> str:
+def _format_pairs(pairs: list[Pair]) -> str:
     first = ", ".join(f"{one}-{other}" for one, other in pairs[:3])
     return first if len(pairs) <= 3 else f"such as {first}"

@@ -36,7 +36,7 @@ STARTERS = ("OMPI_COMM_WORLD", "PMI", "MV2_COMM_WORLD", "PMIX")
 """How what starters of MPI programs put into the environment begins: NAME_SIZE and NAME_RANK of a process."""
 
 
-def started_by() -> Literal["mpi", "torch"] | None:
+def detect_launcher() -> Literal["mpi", "torch"] | None:
     """Return the launcher of this process by its environment, or None."""
     if all(name in os.environ for name in ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")):
         return "torch"
@@ -45,7 +45,7 @@ def started_by() -> Literal["mpi", "torch"] | None:
 
 def speaks() -> bool:
     """Return whether this process reports input errors: rank 0, or alone."""
-    names = ["RANK"] if started_by() == "torch" else [f"{name}_RANK" for name in STARTERS]
+    names = ["RANK"] if detect_launcher() == "torch" else [f"{name}_RANK" for name in STARTERS]
     return not any(int(rank) for name in names if (rank := os.environ.get(name, "")).isdecimal())
 
 
@@ -93,7 +93,9 @@ class World(ABC):
         team, root = place_of_root(trial.collective, trial.ranks, self.rank)
         group, free = self.group_of(trial.collective, trial.ranks, team)
 
-        return own_part(self.own_name, lambda sent, got: calls(group, sent, got, root), trial, self.rank, free)
+        return run_own_collective(
+            self.own_name, lambda sent, got: calls(group, sent, got, root), trial, self.rank, free
+        )
 
     @abstractmethod
     def calls(self) -> Mapping[str, Callable[[Any, Any, Any, int], object]]:
@@ -167,7 +169,7 @@ class World(ABC):
         return replace(first, own=others[0]) if others else first
 
 
-def own_part(
+def run_own_collective(
     name: str, call: Callable[[Array, Array], object], trial: Trial, rank: int, free: Callable[[], None]
 ) -> Part:
     """Return a library's collective on the same data, in this rank's group, if it is in one.
@@ -190,12 +192,12 @@ def own_part(
     sent, got = room(inputs), room(outputs)
 
     def fill(factor: IntArray) -> None:
-        _spread(sent, inputs, [int(factor[rank])] * len(inputs))
+        _scatter_pieces(sent, inputs, [int(factor[rank])] * len(inputs))
         got.fill(0)
 
     def wrong(factor: IntArray) -> tuple[int, str]:
         wanted = np.empty_like(got)
-        _spread(wanted, outputs, [int(factor[list(piece.sources)].sum()) for piece, _ in outputs])
+        _scatter_pieces(wanted, outputs, [int(factor[list(piece.sources)].sum()) for piece, _ in outputs])
         count = int((wanted != got).sum())
         return count, f"{name}'s own collective gives {count} wrong elements to rank {rank}" if count else ""
 
@@ -210,7 +212,7 @@ def place_of_root(collective: Collective, ranks: int, rank: int) -> tuple[int, i
     return team, 0 if root is None else np.flatnonzero(teams == team).tolist().index(root)
 
 
-def _spread(into: Array, pieces: list[tuple[Piece, Array]], factors: list[int]) -> None:
+def _scatter_pieces(into: Array, pieces: list[tuple[Piece, Array]], factors: list[int]) -> None:
     at = 0
     for (_, values), factor in zip(pieces, factors, strict=True):
         np.multiply(values, factor, out=into[at : at + len(values)])

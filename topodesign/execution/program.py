@@ -223,7 +223,7 @@ class _Rank:
         added = [(0, block, one.lo, one.hi) for one in self._sums for block in (one.block, *one.sources)]
         whole = [(one.stream, one.block, 0, table.units[one.stream]) for both in pieces for one in both]
         moved = np.concatenate((data, np.array(added, dtype=np.int64).reshape(-1, 4).T), axis=1)
-        self._memory = _joined(np.concatenate((moved, np.array(whole, dtype=np.int64).reshape(-1, 4).T), axis=1))
+        self._memory = _merge_rows(np.concatenate((moved, np.array(whole, dtype=np.int64).reshape(-1, 4).T), axis=1))
         first, last = cells_of(moved, max(table.units))
         ends = np.append(bounds, bounds[-1] + np.cumsum([len(one.sources) + 1 for one in self._sums], dtype=np.int64))
         self._cells = [ranges(first[a:b], (last - first)[a:b])[1] for a, b in pairwise(ends.tolist())]
@@ -310,7 +310,7 @@ def _by_pair(places: Sequence[int], messages: Sequence[Message]) -> tuple[int, .
     return tuple(sorted(places, key=lambda at: (messages[at].peer, messages[at].tag)))
 
 
-def _joined(rows: IntArray) -> IntArray:
+def _merge_rows(rows: IntArray) -> IntArray:
     """Merge touching rows (stream, block, lo, hi) and sort them."""
     rows = rows[:, np.lexsort(rows[::-1])]
     if not rows.shape[1]:

@@ -12,7 +12,7 @@ from topodesign.base.declared import Declared, key
 from topodesign.base.errors import InfeasibleError
 from topodesign.base.records import Table, TextResult
 from topodesign.base.units import format_bandwidth, format_rate, format_size, format_time
-from topodesign.base.wording import counted
+from topodesign.base.wording import count_noun
 from topodesign.collectives import ALLREDUCE, BROADCAST, REDUCE, Collective
 from topodesign.execution.workspace import TYPES, Outcome
 
@@ -58,7 +58,7 @@ class Fit(Declared):
         )
 
 
-def fitted_model(steps: Fraction, y: Fraction, times: Sequence[tuple[int, Fraction]]) -> Fit:
+def fit_model(steps: Fraction, y: Fraction, times: Sequence[tuple[int, Fraction]]) -> Fit:
     """Return the exact best fit of latency and bandwidth."""
     # With u = steps / t and v = 8 y M / t: least squares of alpha u + beta v = 1, beta seconds per bit.
     rows = [(steps / seconds, 8 * y * size / seconds) for size, seconds in times]
@@ -233,10 +233,10 @@ class RunResult(TextResult):
     def __str__(self) -> str:
         what = {"threads": "threads of one process", "mpi": "MPI processes", "torch": "processes of torchrun"}
         who = f"{self.ranks} {what[self.transport]}"
-        times = f"{counted(self.iterations, 'iteration')} after {self.warmup} that are not timed"
+        times = f"{count_noun(self.iterations, 'iteration')} after {self.warmup} that are not timed"
         lines = [
             self.title,
-            f"{who} ({self.library}), {self.dtype}, {times}; {counted(self.messages, 'message')} in each",
+            f"{who} ({self.library}), {self.dtype}, {times}; {count_noun(self.messages, 'message')} in each",
             self.table().text(),
             "every result was checked: right" if self.right else "every result was checked: WRONG",
         ]

@@ -21,10 +21,10 @@ from topodesign.base.arguments import as_choice, as_integer
 from topodesign.base.errors import InfeasibleError, ParameterError
 from topodesign.base.memory import check_memory
 from topodesign.base.units import Quantity, as_size, format_size
-from topodesign.base.wording import counted
+from topodesign.base.wording import count_noun
 from topodesign.execution.levels import check_programs, neighbours_of
 from topodesign.execution.program import Program, programs_of
-from topodesign.execution.result import TRANSPORTS, RunResult, SizeRun, Transport, bus_factor, fitted_model
+from topodesign.execution.result import TRANSPORTS, RunResult, SizeRun, Transport, bus_factor, fit_model
 from topodesign.execution.workspace import TYPES, Outcome, Trial, bytes_of, coefficients, extent_of, shares_of
 from topodesign.fabrics.fabric import NODE_BANDWIDTH, Fabric
 from topodesign.plans.files import as_plan
@@ -123,20 +123,20 @@ def run_plan(
     before = as_integer("warmup", warmup, 0, MOST_ITERATIONS)
     kind = as_choice("dtype", dtype, TYPES)
     chunks = as_integer("parts", parts, 1, 10**6)
-    change = _called(between) if isinstance(between, str) else between
+    change = _make_caller(between) if isinstance(between, str) else between
     settings = _Settings(sizes, kind, before, rounds, progress or (lambda _: None), change)
 
     def prepare() -> Prepared:
         if isinstance(between, str) and shutil.which((shlex.split(between) or [""])[0]) is None:
             raise ParameterError(f"there is no command {between!r:.60} to run between phases")
-        return lowered(plan, chunks, sizes, kind, how, verified=verified, waits=between is not None)
+        return lower_plan(plan, chunks, sizes, kind, how, verified=verified, waits=between is not None)
 
     if how == "threads":
         return _on_threads(prepare(), settings)
     return _among_processes(_world(how), prepare, settings)
 
 
-def _called(command: str) -> Callable[[int], None]:
+def _make_caller(command: str) -> Callable[[int], None]:
     """Return a function that runs a command for a phase."""
     words = shlex.split(command)
 
@@ -208,7 +208,9 @@ def _on_threads(prepared: Prepared, settings: _Settings) -> RunResult:
 
     with _taking_turns():
         runs = settings.runs(prepared, run_trial, dict(enumerate(prepared.programs)))
-    cores = counted(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1, "core")
+    cores = count_noun(
+        len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1, "core"
+    )
     note = f"threads of one machine measure its memory, its {cores} and Python, not a fabric: mpirun runs it on hosts"
     messages = sum(len(one.sends) for one in prepared.programs)
     return _result(prepared, settings, runs, (0, "threads", f"NumPy {np.__version__}"), messages=messages, note=note)
@@ -259,7 +261,7 @@ def _result(
     fit = None
     if prepared.cost is not None and len({one.size for one in runs}) >= LEAST_FITTED:
         try:
-            fit = fitted_model(*prepared.cost, [(one.size, one.outcome.median) for one in runs])
+            fit = fit_model(*prepared.cost, [(one.size, one.outcome.median) for one in runs])
             nodes, degree = prepared.place
             fit = replace(fit, command=f"topodesign pareto -n {nodes} -d {degree} {fit.options()}")
         except InfeasibleError as error:
@@ -303,9 +305,9 @@ def _padding(transfers: tuple[Transfers, ...], runs: tuple[SizeRun, ...]) -> lis
         return []
     one = grown[0]
     shards = transfers[0].shards
-    more = f", and {counted(len(grown) - 1, 'other size')} likewise" if len(grown) > 1 else ""
+    more = f", and {count_noun(len(grown) - 1, 'other size')} likewise" if len(grown) > 1 else ""
     padded = f"{format_size(one.asked)} is padded to {format_size(one.size)}"
-    where = f" in {counted(shards, 'equal block')}" if transfers[0].amounts is None else " in every piece"
+    where = f" in {count_noun(shards, 'equal block')}" if transfers[0].amounts is None else " in every piece"
     return [f"{padded}, whole elements{where if transfers[0].sums is None else ''}{more}"]
 
 
@@ -335,7 +337,7 @@ class Prepared:
     notes: tuple[str, ...]
 
 
-def lowered(
+def lower_plan(
     plan: Plan | str | Path | Callable[[], Plan],
     parts: int,
     sizes: list[Fraction],

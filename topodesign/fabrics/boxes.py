@@ -22,11 +22,11 @@ from fractions import Fraction
 
 import numpy as np
 
-from topodesign.base import doors
+from topodesign.base import entry_points
 from topodesign.base.arguments import as_integer
 from topodesign.base.errors import ParameterError
 from topodesign.base.spec import Spec
-from topodesign.base.wording import counted, nearest, suggest
+from topodesign.base.wording import count_noun, nearest, suggest
 from topodesign.fabrics.fabric import Fabric, FabricLink
 from topodesign.topology.everyday import SPOKEN_FABRICS
 from topodesign.topology.topology import Topology, check_buildable
@@ -101,7 +101,7 @@ class Boxed:
     @property
     def wiring(self) -> Wiring:
         """The ends of cables."""
-        return wired(self.box, self.graph, self.split, self.shift, self.swaps)
+        return wire_boxes(self.box, self.graph, self.split, self.shift, self.swaps)
 
 
 def box_of(fabric: Fabric, name: str | None = None) -> Box:
@@ -148,14 +148,14 @@ def box_of(fabric: Fabric, name: str | None = None) -> Box:
     )
 
 
-def named_box(spec: Spec) -> Box:
+def get_box(spec: Spec) -> Box:
     """Return a box of a preset by name.
 
     ``dgx_h100``, or with the arguments after the number of boxes ``rail_optimised(16)``.
     """
-    make: Callable[..., Fabric] | None = doors.FABRICS.get(SPOKEN_FABRICS.get(spec.name, spec.name))
+    make: Callable[..., Fabric] | None = entry_points.FABRICS.get(SPOKEN_FABRICS.get(spec.name, spec.name))
     if make is None:
-        known = nearest(spec.name, [*doors.FABRICS, *SPOKEN_FABRICS]) or doors.FABRICS
+        known = nearest(spec.name, [*entry_points.FABRICS, *SPOKEN_FABRICS]) or entry_points.FABRICS
         raise ParameterError(f"unknown box '{spec.name}'; {suggest(spec.name, known)}")
     try:
         return box_of(make(2, *spec.args), str(Spec(spec.name, spec.args, bare=not spec.args)))
@@ -163,7 +163,7 @@ def named_box(spec: Spec) -> Box:
         raise ParameterError(f"'{spec}' is not a box; write a preset of boxes without their number") from None
 
 
-def wired(box: Box, graph: Topology, split: int = 1, shift: int = 0, swaps: Sequence[int] = ()) -> Wiring:
+def wire_boxes(box: Box, graph: Topology, split: int = 1, shift: int = 0, swaps: Sequence[int] = ()) -> Wiring:
     """Assign cables to NICs.
 
     Ports of a split NIC follow one another as single NICs do.
@@ -178,8 +178,8 @@ def wired(box: Box, graph: Topology, split: int = 1, shift: int = 0, swaps: Sequ
     if most > ports:
         more, called = -(-most // len(box.nics)), graph.spec or "the topology"
         raise ParameterError(
-            f"{called} has {most} links a box, and {box.name} has {counted(ports, 'port')}; take a topology of fewer, "
-            f"or split each NIC into {more} ports"
+            f"{called} has {most} links a box, and {box.name} has {count_noun(ports, 'port')}; take a topology "
+            f"of fewer, or split each NIC into {more} ports"
         )
     paired = graph.is_duplex and shift == 0
     far = (v - u) % graph.nodes
@@ -231,7 +231,7 @@ def join(
     Links with the given numbers get no cable.
     """
     check_buildable(graph.nodes * (len(box.nodes) + len(box.switches)), graph.nodes * 4 * len(box.links))
-    wiring = wired(box, graph, split, shift, swaps).without(without)
+    wiring = wire_boxes(box, graph, split, shift, swaps).without(without)
     count = graph.nodes
     links = [
         FabricLink(f"box{b}/{one.src}", f"box{b}/{one.dst}", one.bandwidth, one.kind)

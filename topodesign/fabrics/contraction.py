@@ -33,7 +33,7 @@ def boxes_of(fabric: Fabric) -> list[list[int]] | None:
     return list(boxes.values()) if len(boxes) > 1 and len(sizes) == 1 and sizes != {1} else None
 
 
-def contracted(fabric: Fabric) -> Contracted | None:
+def contract_fabric(fabric: Fabric) -> Contracted | None:
     """Return a fabric with a node per box, or per switch of a box.
 
     The second if the same number of nodes hangs on each switch alone.

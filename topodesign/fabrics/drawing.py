@@ -32,7 +32,7 @@ _HOP = {"spine": 250, "core": 250, "local": 250, "global": 250}
 """The same from switch to switch, about what data sheets of switches say."""
 
 
-def drawn(
+def make_fabric(
     name: str, nodes: Sequence[str], switches: Sequence[str], links: Iterable[FabricLink], **powers: Any
 ) -> Fabric:
     """Return the fabric of links with the known latencies of their classes."""
@@ -103,4 +103,4 @@ def nvswitch_boxes(
             links += duplex(gpu, outer[number % gpus % len(outer)], nic, "InfiniBand")
     switches = [*inner, *outer] if boxes > 1 else inner
     capable = inner if nvls else []
-    return drawn(name, nodes, switches, links, multicast=capable, aggregation=capable)
+    return make_fabric(name, nodes, switches, links, multicast=capable, aggregation=capable)

@@ -18,7 +18,7 @@ import numpy as np
 
 from topodesign.base.errors import ParameterError, TooLargeError, TopologyError, UnitError
 from topodesign.base.units import exact_rate, parse_bandwidth
-from topodesign.base.wording import counted, listed, suggest
+from topodesign.base.wording import count_noun, join_words, suggest
 from topodesign.topology.link_table import LinkTable
 from topodesign.topology.topology import MAX_CAPACITY, Topology
 
@@ -158,8 +158,8 @@ class Fabric:
 
     def __str__(self) -> str:
         """Return the name and the size."""
-        switches = counted(len(self.topology.switches), "switch", "switches")
-        return f"{self.name}: {counted(len(self.compute), 'node')}, {switches}"
+        switches = count_noun(len(self.topology.switches), "switch", "switches")
+        return f"{self.name}: {count_noun(len(self.compute), 'node')}, {switches}"
 
     def __repr__(self) -> str:
         """Return the same and what it is."""
@@ -360,7 +360,7 @@ class Fabric:
         if not forward:
             return self.without(vertices=others)
         switches = {self.names[node] for node in self.topology.switches} | set(others)
-        return self._changed(self.names, switches, self.links())
+        return self._replace_links(self.names, switches, self.links())
 
     def without(
         self,
@@ -387,21 +387,21 @@ class Fabric:
                 for end in next(iter(pair)):
                     self.number(end)
                 ends = [link.dst for link in self.links() if link.src == first]
-                raise ParameterError(f"there is no link {where}; those of '{first}' go to {listed(ends)}")
+                raise ParameterError(f"there is no link {where}; those of '{first}' go to {join_words(ends)}")
             dead |= pair
         names = [name for name in self.names if name not in gone]
         rest = [k for k in self.links() if (k.src, k.dst) not in dead and not {k.src, k.dst} & gone]
         switches = {self.names[node] for node in self.topology.switches} - gone
-        return self._changed(names, switches, rest)
+        return self._replace_links(names, switches, rest)
 
     def degraded(self, shares: Mapping[tuple[str, str], Fraction]) -> Fabric:
         """Return the fabric with some directions of links reduced to a share."""
         if not shares:
             return self
         links = [k._replace(bandwidth=k.bandwidth * shares.get((k.src, k.dst), 1)) for k in self.links()]
-        return self._changed(self.names, {self.names[node] for node in self.topology.switches}, links)
+        return self._replace_links(self.names, {self.names[node] for node in self.topology.switches}, links)
 
-    def _changed(self, names: Sequence[str], switches: set[str], links: list[FabricLink]) -> Fabric:
+    def _replace_links(self, names: Sequence[str], switches: set[str], links: list[FabricLink]) -> Fabric:
         """Return the fabric of some vertices and links, without isolated switches."""
         multicast, aggregation, memory = (
             {self.names[node] for node in s} & switches for s in (self.multicast, self.aggregation, self.memory)
@@ -427,7 +427,7 @@ class Fabric:
         stray = set(fabric.stray_switches())
         if stray:
             kept = [name for name in names if name not in stray]
-            return self._changed(kept, switches - stray, [k for k in links if not {k.src, k.dst} & stray])
+            return self._replace_links(kept, switches - stray, [k for k in links if not {k.src, k.dst} & stray])
         fabric.check_nodes()
         return fabric
 

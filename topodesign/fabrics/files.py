@@ -120,7 +120,7 @@ def _document(fabric: Fabric) -> dict[str, Any]:
         rows.append(row | ({"duplex": True} if duplex else {}) | ({"class": link.kind} if link.kind else {}))
     nodes = [fabric.names[node] for node in fabric.compute]
     document = {"name": fabric.name, "nodes": nodes, "switches": switches, "links": rows}
-    return document | _said_of_classes(fabric) | ({"unequal": True} if _is_unequal(fabric) else {})
+    return document | _format_classes(fabric) | ({"unequal": True} if _is_unequal(fabric) else {})
 
 
 def _is_unequal(fabric: Fabric) -> bool:
@@ -128,7 +128,7 @@ def _is_unequal(fabric: Fabric) -> bool:
     return bool(fabric.unequal(range(len(fabric.names))))
 
 
-def _said_of_classes(fabric: Fabric) -> dict[str, Any]:
+def _format_classes(fabric: Fabric) -> dict[str, Any]:
     """Return latencies, prices and shared limits, if any."""
     shared = [
         {
@@ -167,7 +167,7 @@ def _to_json(fabric: Fabric) -> str:
 
 def _to_yaml(fabric: Fabric) -> str:
     document = _document(fabric)
-    lines = [f"name: {_quoted(document['name'])}"]
+    lines = [f"name: {_quote(document['name'])}"]
     for field in [name for name in document if name != "name"]:
         items = document[field]
         if isinstance(items, dict | bool):
@@ -179,13 +179,13 @@ def _to_yaml(fabric: Fabric) -> str:
 
 def _flow(item: Any) -> str:
     if isinstance(item, dict):
-        return "{" + ", ".join(f"{_quoted(field)}: {_flow(value)}" for field, value in item.items()) + "}"
+        return "{" + ", ".join(f"{_quote(field)}: {_flow(value)}" for field, value in item.items()) + "}"
     if isinstance(item, list):
         return "[" + ", ".join(map(_flow, item)) + "]"
-    return "true" if item is True else _quoted(item)
+    return "true" if item is True else _quote(item)
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     """Return text as YAML, quoted only if it could be misread."""
     return text if _PLAIN.fullmatch(text) and text.lower() not in _WORDS else json.dumps(text, ensure_ascii=False)
 
@@ -194,7 +194,7 @@ def _to_graphml(fabric: Fabric) -> str:
     import networkx as nx  # noqa: PLC0415  heavy
 
     graph = nx.DiGraph(name=fabric.name, **({"unequal": True} if _is_unequal(fabric) else {}))
-    for field, value in sorted(_said_of_classes(fabric).items(), reverse=True):
+    for field, value in sorted(_format_classes(fabric).items(), reverse=True):
         graph.graph[field] = json.dumps(value, ensure_ascii=False)
     for node in (*fabric.compute, *sorted(fabric.topology.switches)):
         graph.add_node(fabric.names[node], switch=node in fabric.topology.switches, **_powers(fabric, node))

@@ -19,9 +19,9 @@ from typing import TypeAlias
 
 from topodesign.base.arguments import as_integer
 from topodesign.base.errors import FileFormatError, ParameterError
-from topodesign.base.tables import fixed_columns
+from topodesign.base.tables import read_fixed_columns
 from topodesign.base.text_files import naming, read_text
-from topodesign.base.wording import counted
+from topodesign.base.wording import count_noun
 from topodesign.fabrics.fabric import Fabric
 from topodesign.fabrics.part import nodes_named
 
@@ -81,7 +81,7 @@ def along(
     """Return the groups along axes of an array of ranks, first axis fastest."""
     text = "x".join(map(str, shape))
     if math.prod(shape) != len(fabric.compute):
-        there = f"there are {counted(len(fabric.compute), 'node')}"
+        there = f"there are {count_noun(len(fabric.compute), 'node')}"
         raise ParameterError(f"{text} are {math.prod(shape)} ranks, and {there}; the product must be the same")
     wrong = next((axis for axis in axes if axis >= len(shape)), None)
     if wrong is not None:
@@ -133,7 +133,9 @@ def _numbers(fabric: Fabric, names: Iterable[str | int]) -> tuple[int, ...]:
 def _in_file(fabric: Fabric, path: Path) -> list[tuple[int, ...]]:
     groups: dict[str, list[int]] = {}
     with naming(path):
-        for _, (node, group) in fixed_columns(read_text(path, (".csv",)), ("node", "group"), "a row such as gpu0,a"):
+        for _, (node, group) in read_fixed_columns(
+            read_text(path, (".csv",)), ("node", "group"), "a row such as gpu0,a"
+        ):
             groups.setdefault(group, []).extend(fabric.number(name) for name in nodes_named(fabric, node))
     return [tuple(members) for members in groups.values()]
 
@@ -141,7 +143,9 @@ def _in_file(fabric: Fabric, path: Path) -> list[tuple[int, ...]]:
 def _ranks_in_file(fabric: Fabric, path: Path) -> tuple[int, ...]:
     nodes: dict[int, int] = {}
     with naming(path):
-        for line, (rank, node) in fixed_columns(read_text(path, (".csv",)), ("rank", "node"), "a row such as 0,gpu0"):
+        for line, (rank, node) in read_fixed_columns(
+            read_text(path, (".csv",)), ("rank", "node"), "a row such as 0,gpu0"
+        ):
             if not (rank.isascii() and rank.isdecimal() and len(rank) <= 9) or int(rank) in nodes:
                 raise FileFormatError(f"line {line}: {rank[:30]!r} is not a rank, or already exists")
             nodes[int(rank)] = fabric.number(node)
@@ -165,7 +169,7 @@ def roots_of(
         chosen = _numbers(fabric, value if isinstance(value, Iterable) else [value])
     if len(chosen) != len(groups):
         raise ParameterError(
-            f"{counted(len(chosen), 'root')} for {counted(len(groups), 'group')}; "
+            f"{count_noun(len(chosen), 'root')} for {count_noun(len(groups), 'group')}; "
             "name one for each, with commas between, or say 'first'"
         )
     return chosen

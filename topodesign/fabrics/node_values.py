@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from topodesign.base.errors import FileFormatError, ParameterError, UnitError
 from topodesign.base.latency import ALPHA, GAP, HOP, Latency
-from topodesign.base.tables import fixed_columns
+from topodesign.base.tables import read_fixed_columns
 from topodesign.base.text_files import naming, read_text
 from topodesign.base.units import Quantity, as_time, format_time, read_number
-from topodesign.base.wording import counted, suggest
+from topodesign.base.wording import count_noun, suggest
 from topodesign.fabrics.fabric import OWN_LATENCIES, Fabric
 from topodesign.fabrics.part import nodes_named
 
@@ -103,7 +103,7 @@ def _pairs(fabric: Fabric, value: Shards | Ready, kind: _Kind) -> Iterator[tuple
     elif isinstance(value, Iterable):
         words = [word.strip() for word in value.split(",")] if isinstance(value, str) else list(value)
         if len(words) != len(fabric.compute):
-            there = f"{counted(len(words), kind.noun)} for {counted(len(fabric.compute), 'node')}"
+            there = f"{count_noun(len(words), kind.noun)} for {count_noun(len(fabric.compute), 'node')}"
             raise ParameterError(
                 f"--{kind.option} has {there}; write {kind.example},... for the nodes in their order, "
                 f"NODE={kind.noun.upper()},..., or the name of a .csv file"
@@ -116,7 +116,7 @@ def _pairs(fabric: Fabric, value: Shards | Ready, kind: _Kind) -> Iterator[tuple
 
 def _in_file(path: Path, kind: _Kind) -> Iterator[tuple[str, Fraction]]:
     with naming(path):
-        for line, (node, said) in fixed_columns(read_text(path, (".csv",)), kind.columns, kind.row):
+        for line, (node, said) in read_fixed_columns(read_text(path, (".csv",)), kind.columns, kind.row):
             try:
                 yield node, kind.read(said, node)
             except (UnitError, ParameterError) as error:

@@ -59,16 +59,16 @@ def select_part(fabric: Fabric, only: Some = (), others: Others = "vanish", with
             vertices=vertices, one_way=[(one.a, one.b) for one in links if not one.share]
         )
     if chosen:
-        part = part.only(chosen_nodes(part, chosen), forward=others == "forward")
+        part = part.only(select_nodes(part, chosen), forward=others == "forward")
     return fabric if part is fabric else replace(part, name=f"part of {fabric.name}")
 
 
-def listed(nodes: Some) -> tuple[str | int, ...]:
+def as_names(nodes: Some) -> tuple[str | int, ...]:
     """Return one text or number, or several, as several."""
     return (nodes,) if isinstance(nodes, str | Integral) else tuple(nodes)  # type: ignore[arg-type]
 
 
-def chosen_nodes(fabric: Fabric, only: Some) -> list[str]:
+def select_nodes(fabric: Fabric, only: Some) -> list[str]:
     """Return the names of nodes that names, patterns and numbers match, once."""
     words = [word.strip() for text in _words(fabric, only) for word in text.split(",")]
     return list(dict.fromkeys(name for word in words for name in nodes_named(fabric, word)))
@@ -78,7 +78,7 @@ def _words(fabric: Fabric, some: Some) -> list[str]:
     """Return texts as they are, and numbers as names of vertices."""
     return [
         one if isinstance(one, str) else fabric.names[as_integer("a node", one, 0, len(fabric.names) - 1)]
-        for one in listed(some)
+        for one in as_names(some)
     ]
 
 

@@ -6,7 +6,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from topodesign.base import doors
+from topodesign.base import entry_points
 from topodesign.base.errors import ParameterError, SpecError
 from topodesign.base.spec import Spec
 from topodesign.base.units import Quantity, as_bandwidth
@@ -17,7 +17,7 @@ from topodesign.fabrics.networks.network import TAKES_FABRICS
 from topodesign.fabrics.part import Some, select_part
 from topodesign.fabrics.presets import build_fabric
 from topodesign.topology.everyday import SPOKEN
-from topodesign.topology.library import TopologyLike, build, linked, names_fabric, names_topology
+from topodesign.topology.library import TopologyLike, as_linked_topology, build, names_fabric, names_topology
 from topodesign.topology.topology import Topology
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def as_topology(value: TopologyLike) -> Topology:
         if names_fabric(str(value)):
             raise ParameterError(f"{str(value)[:100]} is a fabric; {TAKES_FABRICS}")
         return build(value)
-    topology = linked(value)
+    topology = as_linked_topology(value)
     return read_network(value).topology() if topology is None else topology
 
 
@@ -92,9 +92,9 @@ def as_fabric(value: PlaceLike, bandwidth: Quantity | None = None) -> Fabric:
     """
     rate = None if bandwidth is None else as_bandwidth(bandwidth) / 8
     if isinstance(value, Fabric):
-        return _own(value, value.name, rate)
+        return _make_own(value, value.name, rate)
     if not isinstance(value, str | Path | Spec):
-        topology = linked(value)
+        topology = as_linked_topology(value)
         if topology is not None:
             return Fabric.from_topology(topology, rate or NODE_BANDWIDTH)
         return read_network(value).fabric(rate)
@@ -102,7 +102,7 @@ def as_fabric(value: PlaceLike, bandwidth: Quantity | None = None) -> Fabric:
         return read_network(Path(value)).fabric(rate)
     text = str(value)
     if _is_fabric(text):
-        return _own(build_fabric(text), text.partition("(")[0].strip(), rate)
+        return _make_own(build_fabric(text), text.partition("(")[0].strip(), rate)
     return Fabric.from_topology(build(text), rate or NODE_BANDWIDTH)
 
 
@@ -134,7 +134,7 @@ def as_place(value: PlaceLike) -> Topology | Fabric:
     if isinstance(value, str | Spec):
         text = str(value)
         return as_fabric(text) if _is_fabric(text) else build(text)
-    topology = linked(value)
+    topology = as_linked_topology(value)
     if topology is None:
         network = read_network(value)
         return network.fabric() if network.is_fabric else network.topology()
@@ -168,7 +168,7 @@ def working(
     )
 
 
-def named_preset(value: PlaceLike) -> str | None:
+def get_preset_name(value: PlaceLike) -> str | None:
     """Return the spec of a preset fabric, given as text or built."""
     if isinstance(value, str | Spec):
         text = str(value)
@@ -186,11 +186,11 @@ def _is_fabric(text: str) -> bool:
     name = text.partition("(")[0].strip()
     if names_fabric(text) or names_topology(name):
         return names_fabric(text)
-    known = [*doors.FAMILIES, *doors.EXPANSIONS, *SPOKEN, *doors.FABRICS]
-    return any(one in doors.FABRICS for one in nearest(name, known, 1))
+    known = [*entry_points.FAMILIES, *entry_points.EXPANSIONS, *SPOKEN, *entry_points.FABRICS]
+    return any(one in entry_points.FABRICS for one in nearest(name, known, 1))
 
 
-def _own(fabric: Fabric, name: str, rate: object) -> Fabric:
+def _make_own(fabric: Fabric, name: str, rate: object) -> Fabric:
     if rate is not None:
         raise ParameterError(f"{name} has bandwidths of its own; omit --bandwidth")
     return fabric

@@ -12,7 +12,7 @@ from fractions import Fraction
 
 from topodesign.base.arguments import require_at_least
 from topodesign.base.errors import ParameterError
-from topodesign.fabrics.drawing import check_boxes, drawn, duplex, members, mesh, nvswitch_boxes, rails
+from topodesign.fabrics.drawing import check_boxes, duplex, make_fabric, members, mesh, nvswitch_boxes, rails
 from topodesign.fabrics.fabric import Fabric, FabricLink
 from topodesign.topology.topology import check_buildable
 
@@ -97,7 +97,7 @@ def infinity_boxes(name: str, boxes: int, rate: int | Fraction = 64) -> Fabric:
     for box in range(boxes):
         for gpu, rail in enumerate(switches):
             links += duplex(f"box{box}/gpu{gpu}", rail, 50, "Ethernet")
-    return drawn(name, members(boxes, 8, "gpu"), switches, links)
+    return make_fabric(name, members(boxes, 8, "gpu"), switches, links)
 
 
 def gaudi3(boxes: int) -> Fabric:
@@ -116,7 +116,7 @@ def gaudi3(boxes: int) -> Fabric:
     for gpu in members(boxes, 8, "gpu"):
         for leaf in switches:
             links += duplex(gpu, leaf, 25, "Ethernet")
-    return drawn(f"gaudi3({boxes})", members(boxes, 8, "gpu"), switches, links)
+    return make_fabric(f"gaudi3({boxes})", members(boxes, 8, "gpu"), switches, links)
 
 
 def _meshes(boxes: int, rate: int | Fraction, kind: str) -> list[FabricLink]:
@@ -170,7 +170,7 @@ def _trainium(name: str, count: int, layers: int) -> Fabric:
                 links += duplex(here, chips[(layer + 1) % layers, row, column], 64, "NeuronLink")
             if count > 1:
                 links += duplex(here, "efa", 25, "EFA")
-    return drawn(name, nodes, ["efa"] if count > 1 else [], links)
+    return make_fabric(name, nodes, ["efa"] if count > 1 else [], links)
 
 
 def ualink_pod(accelerators: int, stations: int) -> Fabric:
@@ -207,7 +207,7 @@ def _planes(name: str, accelerators: int, ports: int, word: str, kind: str) -> F
     nodes = [f"gpu{number}" for number in range(accelerators)]
     switches = [f"switch{port}" for port in range(ports)]
     links = [link for node in nodes for switch in switches for link in duplex(node, switch, 100, kind)]
-    return drawn(name, nodes, switches, links)
+    return make_fabric(name, nodes, switches, links)
 
 
 def pcie_box(boxes: int) -> Fabric:
@@ -239,7 +239,7 @@ def pcie_box(boxes: int) -> Fabric:
             if boxes > 1:
                 links += duplex(switches[-1], "ethernet", 25, "Ethernet")
     switches += ["ethernet"] if boxes > 1 else []
-    return drawn(f"pcie_box({boxes})", members(boxes, 8, "gpu"), switches, links)
+    return make_fabric(f"pcie_box({boxes})", members(boxes, 8, "gpu"), switches, links)
 
 
 def pcie_pair(boxes: int) -> Fabric:
@@ -264,7 +264,7 @@ def pcie_pair(boxes: int) -> Fabric:
         for nic, rail in enumerate(outer):
             links += duplex(f"box{box}/pcie{nic // 4}", rail, 50, "Ethernet")
     switches = [*members(boxes, 2, "pcie"), *outer]
-    return drawn(f"pcie_pair({boxes})", members(boxes, 8, "gpu"), switches, links)
+    return make_fabric(f"pcie_pair({boxes})", members(boxes, 8, "gpu"), switches, links)
 
 
 def tpu_v4(a: int, b: int, c: int) -> Fabric:
@@ -360,7 +360,7 @@ def _grid(name: str, sides: Sequence[int], rate: int, rings: Sequence[bool], kin
             if rings[axis] or place[axis] < side - 1:
                 other = (*place[:axis], (place[axis] + 1) % side, *place[axis + 1 :])
                 links += duplex(_chip(place), _chip(other), rate, kind(place[axis], side))
-    return drawn(name, [_chip(place) for place in places], [], links)
+    return make_fabric(name, [_chip(place) for place in places], [], links)
 
 
 def _chip(place: tuple[int, ...]) -> str:
@@ -405,7 +405,7 @@ def fat_tree3(  # noqa: PLR0917  arguments of a spec have no names
         switches += inner
     switches += [f"core.{spine}.{core}" for spine in range(spines) for core in range(cores)]
     ratio = "" if (over, under) == (1, 1) else f",{over}" if under == 1 else f",{over},{under}"
-    return drawn(f"fat_tree3({pods},{leaves},{hosts},{spines},{cores}{ratio})", nodes, switches, links)
+    return make_fabric(f"fat_tree3({pods},{leaves},{hosts},{spines},{cores}{ratio})", nodes, switches, links)
 
 
 def rail_spine(boxes: int, gpus: int, spines: int, over: int = 1, under: int = 1) -> Fabric:
@@ -434,7 +434,7 @@ def rail_spine(boxes: int, gpus: int, spines: int, over: int = 1, under: int = 1
             links += duplex(rail, f"spine{spine}", Fraction(50 * boxes * under, over * spines), "spine")
     ratio = "" if (over, under) == (1, 1) else f",{over}" if under == 1 else f",{over},{under}"
     switches = [*inner, *outer, *(f"spine{spine}" for spine in range(spines))]
-    return drawn(f"rail_spine({boxes},{gpus},{spines}{ratio})", nodes, switches, links)
+    return make_fabric(f"rail_spine({boxes},{gpus},{spines}{ratio})", nodes, switches, links)
 
 
 def dragonfly_plus(groups: int, leaves: int, hosts: int, spines: int) -> Fabric:
@@ -467,4 +467,4 @@ def dragonfly_plus(groups: int, leaves: int, hosts: int, spines: int) -> Fabric:
             for number, spine in enumerate(inner):
                 links += duplex(f"group{other}/spine{number}", spine, 25, "global")
         switches += inner
-    return drawn(f"dragonfly_plus({groups},{leaves},{hosts},{spines})", nodes, switches, links)
+    return make_fabric(f"dragonfly_plus({groups},{leaves},{hosts},{spines})", nodes, switches, links)

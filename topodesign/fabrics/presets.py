@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from fractions import Fraction
 
-from topodesign.base import doors
+from topodesign.base import entry_points
 from topodesign.base.arguments import as_text, require_at_least
 from topodesign.base.errors import ParameterError, SpecError, TopologyError
 from topodesign.base.spec import Spec, name_alone, parse
 from topodesign.base.wording import nearest, suggest
 from topodesign.fabrics import pods
-from topodesign.fabrics.boxes import Boxed, join, named_box
-from topodesign.fabrics.drawing import GB, check_boxes, drawn, duplex, members, mesh, nvswitch_boxes, rails
+from topodesign.fabrics.boxes import Boxed, get_box, join
+from topodesign.fabrics.drawing import GB, check_boxes, duplex, make_fabric, members, mesh, nvswitch_boxes, rails
 from topodesign.fabrics.fabric import Fabric, FabricLink
 from topodesign.topology.everyday import SPOKEN_FABRICS
 from topodesign.topology.family import call_signature, inspect_call
@@ -54,15 +54,15 @@ def build_fabric(text: str) -> Fabric:
     """
     name = name_alone(as_text("a spec", text))
     spec = Spec(name) if name else parse(text)
-    generator: Callable[..., Fabric] | None = doors.FABRICS.get(SPOKEN_FABRICS.get(spec.name, spec.name))
+    generator: Callable[..., Fabric] | None = entry_points.FABRICS.get(SPOKEN_FABRICS.get(spec.name, spec.name))
     if generator is None:
-        known = nearest(spec.name, [*doors.FABRICS, *SPOKEN_FABRICS]) or doors.FABRICS
+        known = nearest(spec.name, [*entry_points.FABRICS, *SPOKEN_FABRICS]) or entry_points.FABRICS
         raise SpecError(f"unknown fabric '{spec.name}'; {suggest(spec.name, known)}", text, spec.position)
     if name:
         raise SpecError(f"'{name}' requires brackets: {call_signature(generator)}", text, 0)
     if generator is boxes:
         try:
-            return _boxed(spec, text).fabric
+            return _parse_boxes(spec, text).fabric
         except (ParameterError, TopologyError) as error:
             raise SpecError(f"boxes: {error}", text, spec.position) from None
     if not all(isinstance(argument, int) for argument in spec.args):
@@ -80,7 +80,7 @@ def as_boxed(value: object) -> Boxed | None:
     """Return what a spec of boxes says; None of anything else."""
     if not (isinstance(value, str) and value.strip().startswith("boxes(")):
         return None
-    return _boxed(parse(value), value)
+    return _parse_boxes(parse(value), value)
 
 
 def boxes(box: Spec, graph: Topology, split: int = 1, shift: int = 0, *swaps: int) -> Fabric:
@@ -93,7 +93,7 @@ def boxes(box: Spec, graph: Topology, split: int = 1, shift: int = 0, *swaps: in
     ----------
     Efficient Direct-Connect Topologies (the topologies); ForestColl, figure 1 (the boxes).
     """
-    return join(named_box(box), graph, split, shift, swaps)
+    return join(get_box(box), graph, split, shift, swaps)
 
 
 def dgx_a100(boxes: int) -> Fabric:
@@ -221,7 +221,7 @@ def dgx1_v100(boxes: int) -> Fabric:
                 links += duplex(f"box{box}/gpu{2 * pair + 1}", pcie, 16, "PCIe")
                 links += duplex(pcie, "infiniband", Fraction(25, 2), "InfiniBand")
         switches.append("infiniband")
-    return drawn(f"dgx1_v100({boxes})", members(boxes, 8, "gpu"), switches, links)
+    return make_fabric(f"dgx1_v100({boxes})", members(boxes, 8, "gpu"), switches, links)
 
 
 def mi250(boxes: int) -> Fabric:
@@ -241,7 +241,7 @@ def mi250(boxes: int) -> Fabric:
     if boxes > 1:
         for gcd in gcds:
             links += duplex(gcd, "infiniband", 16, "InfiniBand")
-    return drawn(f"mi250({boxes})", gcds, ["infiniband"] if boxes > 1 else [], links)
+    return make_fabric(f"mi250({boxes})", gcds, ["infiniband"] if boxes > 1 else [], links)
 
 
 def mi300x(boxes: int) -> Fabric:
@@ -269,7 +269,7 @@ def tpu_torus(*sides: int) -> Fabric:
     ----------
     Jouppi et al., TPU v4: An Optically Reconfigurable Supercomputer (2023), section 2.
     """
-    graph = doors.FAMILIES["torus"](*sides)
+    graph = entry_points.FAMILIES["torus"](*sides)
     names = []
     for node in range(graph.nodes):
         place, rest = [], node
@@ -278,7 +278,7 @@ def tpu_torus(*sides: int) -> Fabric:
             place.append(coordinate)
         names.append("chip" + ".".join(map(str, place)))
     links = [FabricLink(names[u], names[v], Fraction(50 * GB * c), "ICI") for u, v, c in graph.links()]
-    return drawn(f"tpu_torus({','.join(map(str, sides))})", names, [], links)
+    return make_fabric(f"tpu_torus({','.join(map(str, sides))})", names, [], links)
 
 
 def rail_optimised(boxes: int, gpus: int) -> Fabric:
@@ -322,7 +322,7 @@ def fat_tree(leaves: int, hosts: int, spines: int, over: int = 1, under: int = 1
             links += duplex(leaf, f"spine{spine}", uplink, "spine")
     switches += [f"spine{spine}" for spine in range(spines)]
     ratio = "" if (over, under) == (1, 1) else f",{over}" if under == 1 else f",{over},{under}"
-    return drawn(f"fat_tree({leaves},{hosts},{spines}{ratio})", nodes, switches, links)
+    return make_fabric(f"fat_tree({leaves},{hosts},{spines}{ratio})", nodes, switches, links)
 
 
 def dragonfly(groups: int, routers: int, hosts: int) -> Fabric:
@@ -353,7 +353,7 @@ def dragonfly(groups: int, routers: int, hosts: int) -> Fabric:
             ends = (group, (other - group) % groups), (other, (group - other) % groups)
             a, b = (f"group{g}/router{(step - 1) % routers}" for g, step in ends)
             links += duplex(a, b, 25, "global")
-    return drawn(f"dragonfly({groups},{routers},{hosts})", nodes, switches, links)
+    return make_fabric(f"dragonfly({groups},{routers},{hosts})", nodes, switches, links)
 
 
 FABRICS: dict[str, Callable[..., Fabric]] = {
@@ -400,7 +400,7 @@ FABRICS: dict[str, Callable[..., Fabric]] = {
 """Every generator by its name in a spec."""
 
 
-def _boxed(spec: Spec, text: str) -> Boxed:
+def _parse_boxes(spec: Spec, text: str) -> Boxed:
     """Parse a spec of boxes; errors point at the argument at fault."""
     call = call_signature(boxes)
     if len(spec.args) < 2 or not all(isinstance(one, Spec) == (at < 2) for at, one in enumerate(spec.args)):
@@ -409,7 +409,7 @@ def _boxed(spec: Spec, text: str) -> Boxed:
     if isinstance(box, int) or isinstance(graph, int) or not all(isinstance(one, int) for one in numbers):
         raise SpecError(f"write {call}", text, 0)
     try:
-        found = named_box(box)
+        found = get_box(box)
     except (ParameterError, TopologyError) as error:
         raise SpecError(str(error), text, box.position) from None
     place = graph.position
@@ -438,4 +438,4 @@ def _pcie_boxes(name: str, boxes: int, *, nvlink: int) -> Fabric:
             links += duplex(switches[-1], memory[box], 32, "memory")
             for rail in outer[2 * pcie : 2 * pcie + 2]:
                 links += duplex(switches[-1], rail, 25, "InfiniBand")
-    return drawn(name, members(boxes, 8, "gpu"), [*switches, *memory, *outer], links, memory=memory)
+    return make_fabric(name, members(boxes, 8, "gpu"), [*switches, *memory, *outer], links, memory=memory)

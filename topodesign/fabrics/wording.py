@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 from topodesign.base.declared import key
-from topodesign.base.wording import listed
+from topodesign.base.wording import join_words
 from topodesign.fabrics.fabric import Fabric, FabricLink
 
 _GROUP = re.compile(r"[^/.:_-]+(?=[/.:_-])")
@@ -57,7 +57,7 @@ def names_in_words(fabric: Fabric, nodes: Sequence[int]) -> str:
         whole = group and total[group] > 1 and chosen[group] == total[group]
         name = fabric.names[node]
         words[group if whole else f"node {name}" if name.isdecimal() else name] = None  # a number says what it counts
-    return listed(list(words))
+    return join_words(list(words))
 
 
 def with_switches(fabric: Fabric, side: Sequence[int], ends: Sequence[str]) -> str:
@@ -65,7 +65,7 @@ def with_switches(fabric: Fabric, side: Sequence[int], ends: Sequence[str]) -> s
     groups = {_group(fabric.names[node]) for node in side}
     switches = {fabric.names[node] for node in fabric.topology.switches}
     extra = [end for end in dict.fromkeys(ends) if end in switches and {end, _group(end)}.isdisjoint(groups - {""})]
-    return f" with {listed(extra)}" if extra else ""
+    return f" with {join_words(extra)}" if extra else ""
 
 
 def links_in_words(links: Sequence[FabricLink]) -> str:
@@ -75,7 +75,7 @@ def links_in_words(links: Sequence[FabricLink]) -> str:
     for kind, count in counts.items():
         number = _NUMBERS[count] if count < len(_NUMBERS) else f"{count} "
         words.append(f"the {number}{f'{kind} ' if kind else ''}link{'s' if count > 1 else ''}")
-    return listed(words)
+    return join_words(words)
 
 
 def change_in_words(now: Fraction, then: Fraction) -> str:

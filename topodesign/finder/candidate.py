@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, ClassVar
 from topodesign.base.cost import Basis, Cost
 from topodesign.base.declared import Keys, key, keys_of
 from topodesign.base.errors import SpecError, TopodesignError
-from topodesign.base.records import LONGEST_CELL, Result, shortened
+from topodesign.base.records import LONGEST_CELL, Result, shorten_text
 from topodesign.base.spec import parse
 from topodesign.catalog.all_to_all import Bounds
 from topodesign.catalog.lookup import LONGEST_SHORT
-from topodesign.catalog.rows import how_found
+from topodesign.catalog.rows import describe_origin
 from topodesign.pricing.efforts import Effort
 from topodesign.pricing.workload import FACTORS, TIMES, Runtimes, Workload
 
@@ -190,7 +190,7 @@ class Entry(Result):
         if self.source is not None:
             return self.source
         try:
-            return how_found(parse(self.spec))
+            return describe_origin(parse(self.spec))
         except SpecError:
             return "own"
 
@@ -215,7 +215,7 @@ class Entry(Result):
 
     def heading(self) -> str:
         """Return the spec and its cost."""
-        return f"{shortened(self.label)}, {self.cost.steps} steps, bandwidth factor {self.mean.bandwidth}"
+        return f"{shorten_text(self.label)}, {self.cost.steps} steps, bandwidth factor {self.mean.bandwidth}"
 
 
 @dataclass(frozen=True, repr=False)

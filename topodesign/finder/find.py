@@ -12,7 +12,7 @@ from topodesign.base.cost import keeps_port_free, lower_bound, moore_distances
 from topodesign.base.dominance import find_unbeaten
 from topodesign.base.errors import CatalogError, InfeasibleError, TopodesignError
 from topodesign.base.options import read, takes
-from topodesign.base.progress import Progress, each
+from topodesign.base.progress import Progress, iterate_with_progress
 from topodesign.base.spec import parse
 from topodesign.base.units import as_count
 from topodesign.catalog.idle import has_idle_ports
@@ -194,7 +194,7 @@ def _rank(
     unpriced = [*(one for one in rows if one.costs is None), *members]
     whole = every or asked.objective.exchanges
     kept = unpriced if whole else [one for one in unpriced if not _is_hopeless(one, rows)]
-    entries = _measure(each([*(one for one in rows if one.costs is not None), *kept], progress), asked)
+    entries = _measure(iterate_with_progress([*(one for one in rows if one.costs is not None), *kept], progress), asked)
     if front is not None:
         return front, entries
     origin: Origin = "catalog and families"

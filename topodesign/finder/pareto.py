@@ -20,10 +20,10 @@ from topodesign.base.cost import (
 )
 from topodesign.base.cost import Bounds as LowerBounds
 from topodesign.base.declared import Declared, key
-from topodesign.base.records import Several, Table, shortened
+from topodesign.base.records import Several, Table, shorten_text
 from topodesign.base.spec import parse
 from topodesign.base.units import format_bandwidth, format_excess, format_time
-from topodesign.base.wording import listed
+from topodesign.base.wording import join_words
 from topodesign.catalog.idle import has_idle_ports
 from topodesign.finder.answer import Answer
 from topodesign.finder.candidate import Entry, OwnEntry
@@ -208,8 +208,8 @@ class Pareto(Several[Entry], Answer):
             return said if self.better is None else f"{said} {self.better}."
         sure = "" if self.proven else f", {self.claims[0].verdict}"
         other, best = self.allreduce_best, self.best.spec
-        also = "for allreduce, too" if best == other else f"where for allreduce it is {shortened(other)}"
-        return f"{first_of(self.compared)}{sure}: {shortened(best)}, {also}"
+        also = "for allreduce, too" if best == other else f"where for allreduce it is {shorten_text(other)}"
+        return f"{first_of(self.compared)}{sure}: {shorten_text(best)}, {also}"
 
     def __getitem__(self, place: int) -> Entry:
         """Return an entry by its place, starting with the minimum steps."""
@@ -245,7 +245,14 @@ class Pareto(Several[Entry], Answer):
             )]  # fmt: skip
             cells = [_format_time(*cell) for cell in zip(one.times, least, marks, strict=True)]
             rows.append(
-                (*factors(one.cost.steps, one.factor), *exchange, *cells, one.cabling, one.found, shortened(one.label))
+                (
+                    *factors(one.cost.steps, one.factor),
+                    *exchange,
+                    *cells,
+                    one.cabling,
+                    one.found,
+                    shorten_text(one.label),
+                )
             )
         nothing = " " * len(_format_time(least[0], least[0])[len(format_time(least[0])) :])
         for bound in self.bounds:
@@ -296,10 +303,10 @@ class Pareto(Several[Entry], Answer):
             yield DEFERRED_NOTE
         for one in self.candidates:
             worth = "is on the frontier" if one.dominated_by is None else f"is no better than {one.dominated_by}"
-            yield f"{shortened(one.label)} ({one.found}) {worth}."
+            yield f"{shorten_text(one.label)} ({one.found}) {worth}."
         names = [entry.name for entry in self.entries if entry.name is not None]
         if allreduce and names:
-            yield f"Short specs, in this order: {listed(names)}."
+            yield f"Short specs, in this order: {join_words(names)}."
 
 
 def _format_time(time: Fraction, bound: Fraction, mark: str = " ") -> str:

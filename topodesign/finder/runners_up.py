@@ -9,8 +9,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from topodesign.base.declared import key
-from topodesign.base.progress import Progress, each
-from topodesign.base.records import Result, Several, Table, shortened
+from topodesign.base.progress import Progress, iterate_with_progress
+from topodesign.base.records import Result, Several, Table, shorten_text
 from topodesign.base.units import format_excess, format_time
 from topodesign.finder.candidate import Entry
 from topodesign.pricing.workload import TIMES, Runtimes
@@ -99,7 +99,7 @@ class RunnersUp(Several[RunnerUp]):
                 f"{format_time(one.entry.times[0])} {format_excess(one.over):>7}",
                 str(one.patches),
                 str(one.lengths),
-                shortened(one.entry.spec),
+                shorten_text(one.entry.spec),
             )
             for one in map(first.__getitem__, wishes)
         )
@@ -145,7 +145,7 @@ def pick_runners_up(count: int, fastest: Entry, others: Iterable[Entry], progres
     least = fastest.times[0]
     known = [RunnerUp("", 1, one, one.times[0] / least) for one in others if one.spec != fastest.spec]
     found = []
-    for wish, (order, suits) in each(list(_ORDERS.items()), progress):
+    for wish, (order, suits) in iterate_with_progress(list(_ORDERS.items()), progress):
         best = sorted(filter(suits, known), key=order)[:count]
         found += [RunnerUp(wish, place, one.entry, one.over) for place, one in enumerate(best, start=1)]
     return RunnersUp(RunnerUp("fastest", 0, fastest, Fraction(1)), tuple(found))

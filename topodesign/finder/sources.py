@@ -7,7 +7,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from topodesign.base import doors
+from topodesign.base import entry_points
 from topodesign.base.cost import Basis, keeps_port_free, lower_bounds
 from topodesign.base.errors import CatalogError, FileFormatError, ParameterError, TopodesignError
 from topodesign.base.spec import Spec, parse
@@ -93,8 +93,8 @@ def find_known(asked: Question) -> list[Candidate]:
 
 def find_plugged_in(asked: Question) -> Iterator[Candidate]:
     """Yield family members from other packages."""
-    packages = {plugin.name: plugin.package for plugin in doors.FAMILIES.plugins}
-    for name, family in doors.FAMILIES.others.items() if asked.nodes <= MOST_NODES else ():
+    packages = {plugin.name: plugin.package for plugin in entry_points.FAMILIES.plugins}
+    for name, family in entry_points.FAMILIES.others.items() if asked.nodes <= MOST_NODES else ():
         for args in islice(family.find(asked.nodes, asked.degree), MAX_MEMBERS):
             topology = family(*args)
             if topology.is_duplex or not asked.duplex:
@@ -175,13 +175,13 @@ def search(asked: Question, known: Sequence[Row], progress: Progress | None = No
 
 def compose(asked: Question, known: Sequence[Row], progress: Progress | None = None) -> list[Found]:
     """Return the frontier of expanded catalog rows and searched topologies."""
-    from topodesign.search.composed import composed  # noqa: PLC0415  heavy, and looking up needs none of it
+    from topodesign.search.composed import compose_frontier  # noqa: PLC0415  heavy, and looking up needs none of it
     from topodesign.search.target import Target  # noqa: PLC0415
 
     if asked.catalog is None:
         return []
     target = Target(asked.nodes, asked.degree, asked.duplex)
-    front = composed(target, asked.catalog, seed=asked.seed or 0, seconds=asked.seconds, progress=progress)
+    front = compose_frontier(target, asked.catalog, seed=asked.seed or 0, seconds=asked.seconds, progress=progress)
     return _add_deferred(front, known, target)
 
 
@@ -237,16 +237,16 @@ def _spare_a_port(asked: Question) -> list[Row]:
 
 def _add_deferred(front: Iterable[Found], known: Iterable[Row], target: Target) -> list[Found]:
     """Add deferred schedules to an SPFF frontier."""
-    from topodesign.pricing.deferral import why_not  # noqa: PLC0415  heavy, and looking up needs none of it
-    from topodesign.pricing.evaluation import deferred_both  # noqa: PLC0415
+    from topodesign.pricing.deferral import explain_no_deferral  # noqa: PLC0415  heavy, and looking up needs none of it
+    from topodesign.pricing.evaluation import price_both_deferred  # noqa: PLC0415
     from topodesign.search.candidate import Candidate as Found  # noqa: PLC0415
     from topodesign.search.candidate import candidate_of, insert  # noqa: PLC0415
 
     best = list(front)
     if best and best[0].cost.steps < len(lower_bounds(*target.size, duplex=target.duplex)):
         first, topology = best[0], best[0].base.topology
-        if why_not(topology, first.cost.steps) is None:
-            there, back = sorted(deferred_both(topology), key=lambda cost: -cost.bandwidth)
+        if explain_no_deferral(topology, first.cost.steps) is None:
+            there, back = sorted(price_both_deferred(topology), key=lambda cost: -cost.bandwidth)
             best = [one for one in best if one.mean != there.averaged(back)]  # whose wiring is for this alone
             insert(best, Found(first.spec, there, back, first.duplex, Basis.DEFERRED))
     for row in known:

@@ -13,9 +13,9 @@ from topodesign.base.declared import Declared, key
 from topodesign.base.errors import InfeasibleError, ParameterError
 from topodesign.base.options import takes
 from topodesign.base.progress import Progress, part
-from topodesign.base.records import Several, Table, shortened
+from topodesign.base.records import Several, Table, shorten_text
 from topodesign.base.units import format_bandwidth, format_size, format_time
-from topodesign.base.wording import counted, with_article
+from topodesign.base.wording import count_noun, with_article
 from topodesign.catalog.lookup import CatalogLike
 from topodesign.finder import sources
 from topodesign.finder.answer import Answer
@@ -153,13 +153,13 @@ class Survey(Several[Answer]):
             if most <= 0:
                 return f"More ports save nothing for {what}."
             return (
-                f"From {first.degree} to {counted(last.degree, 'port')} {what} gets {gets}; "
+                f"From {first.degree} to {count_noun(last.degree, 'port')} {what} gets {gets}; "
                 f"the step to {self.frontiers[place].degree} saves most, {_percent(most)}."
             )
         fastest = min(self.frontiers, key=lambda one: (_times(one)[0], -one.nodes))
         return (
-            f"Of these sizes {counted(fastest.nodes, 'node')} with {counted(fastest.degree, 'port')} are first for "
-            f"{what}: {format_time(_times(fastest)[0])}."
+            f"Of these sizes {count_noun(fastest.nodes, 'node')} with {count_noun(fastest.degree, 'port')} are first "
+            f"for {what}: {format_time(_times(fastest)[0])}."
         )
 
     @property
@@ -223,7 +223,7 @@ def _row(best: Entry, gains: tuple[Fraction, ...] | None) -> tuple[str, ...]:
         f"{float(best.factor):.4f}",
         *times,
         best.cabling,
-        shortened(best.label),
+        shorten_text(best.label),
     )
 
 

@@ -7,9 +7,9 @@ from fractions import Fraction
 
 from topodesign.base.claims import Among, Claim, Of, Proof, fastest_of
 from topodesign.base.cost import Cost, bound_in
-from topodesign.base.records import shortened
-from topodesign.base.units import format_excess, format_size, rounded_size
-from topodesign.base.wording import counted
+from topodesign.base.records import shorten_text
+from topodesign.base.units import format_excess, format_size, format_size_rounded
+from topodesign.base.wording import count_noun
 from topodesign.pricing.workload import Workload, winners
 
 Offer = tuple[str, Cost]  # A topology's spec and what its reduce-scatter and allgather cost, their mean
@@ -25,7 +25,7 @@ def claims_on(costs: Sequence[Cost], bounds: Sequence[Cost], *, duplex: bool) ->
     for cost in costs:
         bound = bound_in(cost.steps, bounds)
         if cost.bandwidth == bound.bandwidth:
-            by = "" if bound == bounds[-1] else f"in {counted(cost.steps, 'step')}"
+            by = "" if bound == bounds[-1] else f"in {count_noun(cost.steps, 'step')}"
             yield Claim(Of.FACTOR, cost.bandwidth, among, Proof.BOUND, bound.bandwidth, by)
 
 
@@ -37,8 +37,8 @@ def verdict_on(offers: Sequence[Offer], bounds: Sequence[Cost], work: Workload, 
         scope = Among.DUPLEX if duplex else Among.TOPOLOGIES
         claim = Claim(Of.TIME, time, scope, Proof.BOUND, time, f"at any size, {IN_HALVES}")
         if len(bounds) == 1:
-            return f"{shortened(offers[0][0])} meets both bounds; {claim}."
-        return f"{_said(offers, winners(costs, work.alpha * work.bandwidth / 8), among)}; {claim}."
+            return f"{shorten_text(offers[0][0])} meets both bounds; {claim}."
+        return f"{_describe_ranges(offers, winners(costs, work.alpha * work.bandwidth / 8), among)}; {claim}."
     size = work.sizes[0]
     wins = winners(costs, work.alpha * work.bandwidth / 8)
     best = costs[max((since, place) for since, place in wins if since <= size)[1]]
@@ -46,29 +46,29 @@ def verdict_on(offers: Sequence[Offer], bounds: Sequence[Cost], work: Workload, 
     fewest, least = bounds[0], bounds[-1]
     percent = format_excess(over).removeprefix("+")
     room = "which meets the lower bound" if over == 1 else f"{percent} over the lower bound"
-    told = [f"{_said(offers, wins, among)}: at {format_size(size)} {_steps(best)}, {room}."]
+    told = [f"{_describe_ranges(offers, wins, among)}: at {format_size(size)} {_steps(best)}, {room}."]
     claims = {claim.of: claim for claim in claims_on([best], bounds, duplex=duplex)}
     if over > 1 and best.steps == fewest.steps and best.bandwidth > fewest.bandwidth:
         told.append(f"Its steps are {claims[Of.STEPS].verdict}; the rest is bandwidth.")
     elif over > 1 and best.bandwidth == least.bandwidth:
-        more = counted(best.steps - least.steps, "step")
+        more = count_noun(best.steps - least.steps, "step")
         told.append(f"Its y is {claims[Of.FACTOR].verdict}; the rest is {more} more than the bound.")
     return " ".join(told)
 
 
-def _said(offers: Sequence[Offer], wins: Sequence[tuple[Fraction, int]], among: Among) -> str:
+def _describe_ranges(offers: Sequence[Offer], wins: Sequence[tuple[Fraction, int]], among: Among) -> str:
     """Describe the best topology for each range of sizes."""
     if len(wins) == 1:
-        return f"{shortened(offers[wins[0][1]][0])} is {fastest_of(among)} at every size"
+        return f"{shorten_text(offers[wins[0][1]][0])} is {fastest_of(among)} at every size"
     first, *rest = wins
     steps = offers[first[1]][1].steps
-    words = [f"{counted(steps, 'step')} {'wins' if steps == 1 else 'win'} up to {rounded_size(rest[0][0])}"]
+    words = [f"{count_noun(steps, 'step')} {'wins' if steps == 1 else 'win'} up to {format_size_rounded(rest[0][0])}"]
     for place, (since, best) in enumerate(rest):
         last = place == len(rest) - 1
-        until = "" if last else f" to {rounded_size(rest[place + 1][0])}"
-        words.append(f"{_steps(offers[best][1])} from {'there on' if last else rounded_size(since) + until}")
+        until = "" if last else f" to {format_size_rounded(rest[place + 1][0])}"
+        words.append(f"{_steps(offers[best][1])} from {'there on' if last else format_size_rounded(since) + until}")
     return ", ".join(words)
 
 
 def _steps(cost: Cost) -> str:
-    return counted(cost.steps, "step")
+    return count_noun(cost.steps, "step")

@@ -22,15 +22,15 @@ from topodesign.catalog.verify import (
     Fault,
     Verification,
     draw,
-    misplaced,
+    find_misplaced,
+    read_stored_exchanges,
+    read_stored_rows,
     rebuild_row,
-    stored_exchanges,
-    stored_rows,
     verify,
 )
-from topodesign.pricing.deferral import why_not
-from topodesign.pricing.evaluation import deferred_both
-from topodesign.schedulers.price import deferred_in_catalog, price_plans, quick_work
+from topodesign.pricing.deferral import explain_no_deferral
+from topodesign.pricing.evaluation import price_both_deferred
+from topodesign.schedulers.price import find_deferred_costs, price_plans, quick_work
 from topodesign.topology.topology import Topology
 
 _Size = tuple[int, int]  # ports and nodes
@@ -90,7 +90,7 @@ def verify_catalog(
     """
     as_choice("by", by, _HOW)
     source = as_catalog(catalog)
-    every = stored_rows(source, source.wanted(degrees), *((nodes[0], nodes[-1]) if nodes else ()))
+    every = read_stored_rows(source, source.wanted(degrees), *((nodes[0], nodes[-1]) if nodes else ()))
     some = every if sample is None else draw(every, as_count(sample, "sample", 1), as_count(seed, "seed", 0))
     faults: list[Fault] = []
     kept = 0
@@ -105,8 +105,8 @@ def verify_catalog(
     else:
         check = audit_row if by == "audit" else partial(rebuild_row, all_sources=by == "sources")
         wrong = audit_exchange if by == "audit" else wrong_exchange
-        more = stored_exchanges(source, source.wanted(degrees), nodes) if sample is None else []
-        faults, kept = misplaced(every), len(more)
+        more = read_stored_exchanges(source, source.wanted(degrees), nodes) if sample is None else []
+        faults, kept = find_misplaced(every), len(more)
         faults += [Fault(one, why) for degree, one in more if (why := wrong(one.row, degree)) is not None]
     told = (lambda _: None) if on_fault is None else on_fault
     for fault in faults:
@@ -152,6 +152,6 @@ def _mean_costs(topology: Topology) -> Iterable[tuple[str, Cost]]:
     for methods, (there, back) in prices.ways:
         yield " and ".join(methods), there.averaged(back)
     most = quick_work(topology)  # what the catalog knows was not made again for the prices
-    if deferred_in_catalog(topology) is not None and why_not(topology, prices.cost.steps, most) is None:
-        there, back = deferred_both(topology, most=most)
+    if find_deferred_costs(topology) is not None and explain_no_deferral(topology, prices.cost.steps, most) is None:
+        there, back = price_both_deferred(topology, most=most)
         yield "deferred", there.averaged(back)

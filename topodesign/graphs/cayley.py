@@ -11,12 +11,12 @@ import numpy as np
 
 from topodesign.base.errors import ParameterError
 from topodesign.base.spec import Spec
-from topodesign.topology.family import named
+from topodesign.topology.family import make_family
 from topodesign.topology.groups import Group, group
 from topodesign.topology.topology import Topology, check_buildable
 
 
-@named(size=("order of the group", "len(elements)", "cayley(dihedral(8),1,9)"))
+@make_family(size=("order of the group", "len(elements)", "cayley(dihedral(8),1,9)"))
 def cayley(base: Spec, *elements: int) -> Topology:
     """Cayley digraph: links from g to g*s, as ``cayley(dihedral(8),1,9)``.
 

@@ -11,7 +11,7 @@ import numpy as np
 from topodesign.base.arguments import require_at_least
 from topodesign.base.errors import ParameterError
 from topodesign.graphs.sizes import integer_root
-from topodesign.topology.family import named
+from topodesign.topology.family import make_family
 from topodesign.topology.groups import cyclic
 from topodesign.topology.topology import Topology, check_buildable
 
@@ -55,7 +55,7 @@ def _find_duplex(nodes: int, degree: int) -> Iterable[tuple[int, ...]]:
 
 def _find_simplex(nodes: int, degree: int) -> Iterable[tuple[int, ...]]:
     if degree >= nodes >= 2:
-        yield nodes, *_all_and_spare(nodes, degree)
+        yield nodes, *_list_jumps(nodes, degree)
     if not 1 <= degree < nodes:
         return
     candidates = [tuple(range(1, degree + 1))]
@@ -70,7 +70,7 @@ def _find_simplex(nodes: int, degree: int) -> Iterable[tuple[int, ...]]:
             yield nodes, *jumps
 
 
-def _all_and_spare(nodes: int, degree: int) -> list[int]:
+def _list_jumps(nodes: int, degree: int) -> list[int]:
     """Return every jump repeated to fill the ports, and pairs of spare ports."""
     opposite = [jump for a in range(1, (nodes + 1) // 2) for jump in (a, nodes - a)]
     middle = [nodes // 2] if nodes % 2 == 0 else []
@@ -113,7 +113,7 @@ def _double_loop(n: int) -> list[tuple[int, int]]:
     return [] if best is None else [best[1:]]
 
 
-@named(_find_duplex, size=("n", "2*len(jumps)", "circulant(12,2,3)"))
+@make_family(_find_duplex, size=("n", "2*len(jumps)", "circulant(12,2,3)"))
 def circulant(n: int, *jumps: int) -> Topology:
     """Circulant graph: links from i to i + a and i - a (mod n).
 
@@ -129,7 +129,7 @@ def circulant(n: int, *jumps: int) -> Topology:
     return _build(n, (*jumps, *(-a for a in jumps)))
 
 
-@named(_find_simplex, size=("n", "len(jumps)", "dicirculant(8,1,3)"))
+@make_family(_find_simplex, size=("n", "len(jumps)", "dicirculant(8,1,3)"))
 def dicirculant(n: int, *jumps: int) -> Topology:
     """Directed circulant: links from i to i + a (mod n).
 

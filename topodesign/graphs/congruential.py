@@ -12,12 +12,12 @@ import numpy as np
 
 from topodesign.base.arguments import require_at_least
 from topodesign.base.errors import ParameterError
-from topodesign.topology.family import named
+from topodesign.topology.family import make_family
 from topodesign.topology.symmetry import Symmetry, shift
 from topodesign.topology.topology import Topology, check_buildable
 
 
-@named(size=("n", "len(digits)", "congruential(11,-2,0,3)"))
+@make_family(size=("n", "len(digits)", "congruential(11,-2,0,3)"))
 def congruential(n: int, a: int, *digits: int) -> Topology:
     """Linear congruential digraph: links from x to ax + c (mod n).
 

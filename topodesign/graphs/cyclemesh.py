@@ -9,7 +9,7 @@ import numpy as np
 
 from topodesign.base.arguments import require_at_least
 from topodesign.base.errors import ParameterError
-from topodesign.topology.family import named
+from topodesign.topology.family import make_family
 from topodesign.topology.symmetry import Symmetry
 from topodesign.topology.topology import Topology, check_buildable
 
@@ -22,7 +22,7 @@ def _find(nodes: int, degree: int) -> Iterable[tuple[int, ...]]:
             yield r, nodes // r
 
 
-@named(_find, size=("r*c", "2", "cyclemesh(4,4)"))
+@make_family(_find, size=("r*c", "2", "cyclemesh(4,4)"))
 def cyclemesh(r: int, c: int) -> Topology:
     """Cycle mesh: rings over c nodes and rings of stride r.
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from topodesign.base.arguments import require_at_least
 from topodesign.graphs.sizes import swap_and_turn
-from topodesign.topology.family import named
+from topodesign.topology.family import make_family
 from topodesign.topology.symmetry import Symmetry
 from topodesign.topology.topology import IntArray, Topology, check_buildable
 
@@ -27,7 +27,7 @@ def _find(nodes: int, degree: int) -> Iterable[tuple[int, ...]]:
         yield degree, k
 
 
-@named(_find, size=("factorial(d + 1)/factorial(d + 1 - k)", "d", "cycleprefix(3,2)"))
+@make_family(_find, size=("factorial(d + 1)/factorial(d + 1 - k)", "d", "cycleprefix(3,2)"))
 def cycleprefix(d: int, k: int) -> Topology:
     """Cycle prefix digraph: (d + 1)!/(d + 1 - k)! nodes, diameter k.
 

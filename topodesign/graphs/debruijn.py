@@ -9,7 +9,7 @@ import numpy as np
 from topodesign.base.arguments import require_at_least
 from topodesign.base.errors import ParameterError
 from topodesign.graphs.sizes import power, swap_and_turn
-from topodesign.topology.family import named
+from topodesign.topology.family import make_family
 from topodesign.topology.symmetry import Symmetry
 from topodesign.topology.topology import IntArray, Topology, check_buildable
 
@@ -27,7 +27,7 @@ def _find(nodes: int, degree: int) -> Iterable[tuple[int, ...]]:
         yield degree, n
 
 
-@named(_find, size=("d**n", "d", "debruijn(2,4)"))
+@make_family(_find, size=("d**n", "d", "debruijn(2,4)"))
 def debruijn(d: int, n: int) -> Topology:
     """De Bruijn digraph: links from x to dx + a (mod d^n).
 
@@ -66,7 +66,7 @@ def _growing_words(d: int, n: int) -> tuple[int, ...]:
     return tuple(word for word, _ in words)
 
 
-@named(lambda n, d: ((e, k) for e, k in _MODIFIED if e == d and e**k == n), size=("d**n", "d", "dbjmod(2,4)"))
+@make_family(lambda n, d: ((e, k) for e, k in _MODIFIED if e == d and e**k == n), size=("d**n", "d", "dbjmod(2,4)"))
 def dbjmod(d: int, n: int) -> Topology:
     """De Bruijn digraph without self-loops and 2-cycles at the same degree.
 

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from topodesign.graphs.sizes import when
-from topodesign.topology.family import named
+from topodesign.graphs.sizes import make_sizes
+from topodesign.topology.family import make_family
 from topodesign.topology.topology import Topology
 
 _TARGETS = ((1, 2), (2, 3), (4, 5), (0, 6), (0, 6), (3, 7), (5, 7), (1, 4))
 
 
-@named(lambda n, d: when((n, d) == (8, 2)), size=("8", "2", "diamond()"))
+@make_family(lambda n, d: make_sizes((n, d) == (8, 2)), size=("8", "2", "diamond()"))
 def diamond() -> Topology:
     """Diamond: 8 nodes, degree 2, diameter 3, no isomorphic transpose.
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from topodesign.base.arguments import require_at_least
-from topodesign.topology.family import named
+from topodesign.topology.family import make_family
 from topodesign.topology.symmetry import Symmetry
 from topodesign.topology.topology import Topology, check_buildable
 
 
-@named(size=("a*(a*h + 1)", "a - 1 + h", "dragonflygroups(3,2)"))
+@make_family(size=("a*(a*h + 1)", "a - 1 + h", "dragonflygroups(3,2)"))
 def dragonflygroups(a: int, h: int) -> Topology:
     """Largest dragonfly of groups of a nodes with h global links each.
 

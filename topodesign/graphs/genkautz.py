@@ -14,8 +14,8 @@ import numpy as np
 from topodesign.base.arguments import require_at_least
 from topodesign.base.errors import ParameterError
 from topodesign.graphs.loops import join_loops
-from topodesign.graphs.sizes import power, when
-from topodesign.topology.family import named
+from topodesign.graphs.sizes import make_sizes, power
+from topodesign.topology.family import make_family
 from topodesign.topology.symmetry import Symmetry, shift
 from topodesign.topology.topology import Topology, check_buildable
 
@@ -34,7 +34,7 @@ def orbits(d: int, n: int) -> int:
     return (n // math.gcd(d + 1, n) + 1) // 2
 
 
-@named(lambda n, d: when(n > d >= 1, d, n), size=("n", "d", "genkautz(2,11)"))
+@make_family(lambda n, d: make_sizes(n > d >= 1, d, n), size=("n", "d", "genkautz(2,11)"))
 def genkautz(d: int, n: int) -> Topology:
     """Generalized Kautz digraph: links from x to -dx - a (mod n).
 
@@ -60,7 +60,9 @@ def genkautz(d: int, n: int) -> Topology:
     return Topology.from_arrays(n, source, target, symmetry=symmetry)
 
 
-@named(lambda n, d: when(n > d >= 2 and _self_loops(d, n) > 0, d, n), size=("n", "d", "genkautzjoined(2,11)"))
+@make_family(
+    lambda n, d: make_sizes(n > d >= 2 and _self_loops(d, n) > 0, d, n), size=("n", "d", "genkautzjoined(2,11)")
+)
 def genkautzjoined(d: int, n: int) -> Topology:
     """Generalized Kautz digraph with links in place of self-loops.
 
@@ -93,7 +95,7 @@ def _find_kautz(nodes: int, degree: int) -> Iterable[tuple[int, ...]]:
         yield degree, n
 
 
-@named(_find_kautz, size=("d**n*(d + 1)", "d", "kautz(2,2)"))
+@make_family(_find_kautz, size=("d**n*(d + 1)", "d", "kautz(2,2)"))
 def kautz(d: int, n: int) -> Topology:
     """Kautz digraph K(d,n): d^n (d + 1) nodes, degree d, diameter n + 1.
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from topodesign.base.arguments import require_at_least
 from topodesign.graphs.sizes import power
-from topodesign.topology.family import named
+from topodesign.topology.family import make_family
 from topodesign.topology.groups import abelian
 from topodesign.topology.topology import Topology, check_buildable
 
@@ -21,7 +21,7 @@ def _find(nodes: int, degree: int) -> Iterable[tuple[int, ...]]:
             yield n, q + 1
 
 
-@named(_find, size=("q**n", "n*(q - 1)", "hamming(2,4)"))
+@make_family(_find, size=("q**n", "n*(q - 1)", "hamming(2,4)"))
 def hamming(n: int, q: int) -> Topology:
     """Hamming graph H(n,q) = K_q^n: degree n(q - 1), diameter n.
 

@@ -9,8 +9,8 @@ import numpy as np
 
 from topodesign.base.errors import ParameterError
 from topodesign.graphs.polygon import gh
-from topodesign.graphs.sizes import when
-from topodesign.topology.family import named
+from topodesign.graphs.sizes import make_sizes
+from topodesign.topology.family import make_family
 from topodesign.topology.topology import Topology
 
 _SPLIT = (
@@ -20,7 +20,9 @@ _SPLIT = (
 """Points no two of which are nearer than 6 links, and which two of its four lines, in ascending order, each keeps."""
 
 
-@named(lambda n, d: when(d == 4 and 0 < n - 728 <= len(_SPLIT), n - 728), size=("728 + k", "4", "ghtwins(12)"))
+@make_family(
+    lambda n, d: make_sizes(d == 4 and 0 < n - 728 <= len(_SPLIT), n - 728), size=("728 + k", "4", "ghtwins(12)")
+)
 def ghtwins(k: int) -> Topology:
     """Hexagon H(3) with k split points: 728 + k nodes, degree 4, diameter 6.
 

@@ -6,13 +6,13 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from topodesign.graphs.sizes import when
-from topodesign.topology.family import named
+from topodesign.graphs.sizes import make_sizes
+from topodesign.topology.family import make_family
 from topodesign.topology.symmetry import Symmetry
 from topodesign.topology.topology import IntArray, Topology
 
 
-@named(lambda n, d: when((n, d) == (50, 7)), size=("50", "7", "hoffmansingleton()"))
+@make_family(lambda n, d: make_sizes((n, d) == (50, 7)), size=("50", "7", "hoffmansingleton()"))
 def hoffmansingleton() -> Topology:
     """Hoffman-Singleton graph: 50 nodes, degree 7, diameter 2.
 

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 import numpy as np
 
 from topodesign.base.arguments import require_at_least
-from topodesign.graphs.sizes import power, when
-from topodesign.topology.family import named
+from topodesign.graphs.sizes import make_sizes, power
+from topodesign.topology.family import make_family
 from topodesign.topology.groups import abelian
 from topodesign.topology.topology import IntArray, Topology, check_buildable
 
@@ -20,7 +20,7 @@ def _find_halved(nodes: int, degree: int) -> Iterable[tuple[int, ...]]:
         yield (n,)
 
 
-@named(lambda n, d: when(1 <= d <= 64 and n == 2**d, d), size=("2**n", "n", "hypercube(4)"))
+@make_family(lambda n, d: make_sizes(1 <= d <= 64 and n == 2**d, d), size=("2**n", "n", "hypercube(4)"))
 def hypercube(n: int) -> Topology:
     """Hypercube Q_n: 2^n nodes, degree n, diameter n.
 
@@ -34,7 +34,7 @@ def hypercube(n: int) -> Topology:
     return _cube(power(2, n), np.int64(1) << np.arange(n))
 
 
-@named(lambda n, d: when(3 <= d <= 64 and n == 2**d, d), size=("2**n", "n", "twistedhypercube(4)"))
+@make_family(lambda n, d: make_sizes(3 <= d <= 64 and n == 2**d, d), size=("2**n", "n", "twistedhypercube(4)"))
 def twistedhypercube(n: int) -> Topology:
     """Twisted hypercube TQ_n: Q_n with one 4-cycle twisted; n >= 3.
 
@@ -55,7 +55,7 @@ def twistedhypercube(n: int) -> Topology:
 
 
 # n = 3 is K_4 and n = 4 is K_{4,4}.
-@named(lambda n, d: when(5 <= d <= 64 and n == 2 ** (d - 1), d), size=("2**(n - 1)", "n", "foldedcube(5)"))
+@make_family(lambda n, d: make_sizes(5 <= d <= 64 and n == 2 ** (d - 1), d), size=("2**(n - 1)", "n", "foldedcube(5)"))
 def foldedcube(n: int) -> Topology:
     """Folded n-cube: 2^(n-1) nodes, degree n, diameter floor(n/2).
 
@@ -70,7 +70,7 @@ def foldedcube(n: int) -> Topology:
     return _cube(nodes, np.append(np.int64(1) << np.arange(n - 1), nodes - 1))
 
 
-@named(_find_halved, size=("2**(n - 1)", "n*(n - 1)/2", "halvedcube(4)"))
+@make_family(_find_halved, size=("2**(n - 1)", "n*(n - 1)/2", "halvedcube(4)"))
 def halvedcube(n: int) -> Topology:
     """Halved n-cube: 2^(n-1) nodes, degree n(n - 1)/2.
 

@@ -14,8 +14,8 @@ import numpy as np
 
 from topodesign.base.arguments import require_at_least
 from topodesign.base.errors import ParameterError
-from topodesign.graphs.sizes import binomial, complements, rank, subsets, swap_and_turn, when
-from topodesign.topology.family import named
+from topodesign.graphs.sizes import binomial, complements, make_sizes, rank, subsets, swap_and_turn
+from topodesign.topology.family import make_family
 from topodesign.topology.symmetry import Symmetry
 from topodesign.topology.topology import MAX_LINKS, MAX_NODES, IntArray, Topology, check_buildable
 
@@ -53,7 +53,7 @@ def _table(rows: Iterable[tuple[int, int, tuple[int, int]]]) -> Sizes:
     return table
 
 
-@named(lambda n, d: _kneser_sizes().get((n, d), ()), size=("binom(n, k)", "binom(n - k, k)", "kneser(5,2)"))
+@make_family(lambda n, d: _kneser_sizes().get((n, d), ()), size=("binom(n, k)", "binom(n - k, k)", "kneser(5,2)"))
 def kneser(n: int, k: int) -> Topology:
     """Kneser graph K(n,k): disjoint k-subsets; degree C(n-k,k), n > 2k.
 
@@ -73,8 +73,9 @@ def kneser(n: int, k: int) -> Topology:
     return _symmetric(nodes, target, n, k)
 
 
-@named(
-    lambda n, d: when(3 <= d <= 11 and n == math.comb(2 * d - 1, d), d), size=("binom(2*k - 1, k - 1)", "k", "odd(3)")
+@make_family(
+    lambda n, d: make_sizes(3 <= d <= 11 and n == math.comb(2 * d - 1, d), d),
+    size=("binom(2*k - 1, k - 1)", "k", "odd(3)"),
 )
 def odd(k: int) -> Topology:
     """Odd graph O_k = K(2k-1, k-1): degree k, diameter k - 1.
@@ -89,8 +90,8 @@ def odd(k: int) -> Topology:
     return kneser.function(2 * k - 1, k - 1)
 
 
-@named(
-    lambda n, d: when(3 <= d <= 11 and n == 2 * math.comb(2 * d - 1, d), d),
+@make_family(
+    lambda n, d: make_sizes(3 <= d <= 11 and n == 2 * math.comb(2 * d - 1, d), d),
     size=("2*binom(2*k - 1, k)", "k", "doubledodd(3)"),
 )
 def doubledodd(k: int) -> Topology:
@@ -111,17 +112,19 @@ def doubledodd(k: int) -> Topology:
     # A set is inside the complement of another exactly when the two are disjoint: the bipartite double of O_k.
     source = np.concatenate((single.src, single.src + half))
     target = np.concatenate((single.dst + half, single.dst))
-    return Topology.from_arrays(2 * half, source, target, symmetry=Symmetry(2 * half, (0,), lambda: _doubled(k)))
+    return Topology.from_arrays(
+        2 * half, source, target, symmetry=Symmetry(2 * half, (0,), lambda: _make_permutations(k))
+    )
 
 
-def _doubled(k: int) -> Iterator[IntArray]:
+def _make_permutations(k: int) -> Iterator[IntArray]:
     """Yield permutations of the elements, and the exchange of both sizes."""
     for image in _renamings(2 * k - 1, k - 1):
         yield np.concatenate((image, image + len(image)))
     yield np.roll(np.arange(2 * len(image)), len(image))
 
 
-@named(lambda n, d: _johnson_sizes().get((n, d), ()), size=("binom(n, k)", "k*(n - k)", "johnson(5,2)"))
+@make_family(lambda n, d: _johnson_sizes().get((n, d), ()), size=("binom(n, k)", "k*(n - k)", "johnson(5,2)"))
 def johnson(n: int, k: int) -> Topology:
     """Johnson graph J(n,k): k-subsets that share k - 1; degree k(n - k), n > k.
 

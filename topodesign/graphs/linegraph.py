@@ -9,8 +9,8 @@ import numpy as np
 from topodesign.base.arguments import require_at_least
 from topodesign.graphs.kneser import odd
 from topodesign.graphs.polygon import gh, gq, pg2
-from topodesign.graphs.sizes import when
-from topodesign.topology.family import named
+from topodesign.graphs.sizes import make_sizes
+from topodesign.topology.family import make_family
 from topodesign.topology.finite_field import is_prime_power
 from topodesign.topology.symmetry import Permutation
 from topodesign.topology.topology import IntArray, Topology, check_buildable
@@ -18,10 +18,10 @@ from topodesign.topology.topology import IntArray, Topology, check_buildable
 
 def _find_polygon(nodes: int, degree: int, n: int) -> Iterable[tuple[int, ...]]:
     q = degree // 2  # q = 2 is listed under its own name
-    return when(2 * q == degree and 3 <= q < nodes and nodes == _flags(q, n) and is_prime_power(q), q)
+    return make_sizes(2 * q == degree and 3 <= q < nodes and nodes == _flags(q, n) and is_prime_power(q), q)
 
 
-@named(lambda n, d: when((n, d) == (15, 4)), size=("15", "4", "petersenline()"))
+@make_family(lambda n, d: make_sizes((n, d) == (15, 4)), size=("15", "4", "petersenline()"))
 def petersenline() -> Topology:
     """Line graph of the Petersen graph: 15 nodes, degree 4, diameter 3.
 
@@ -32,7 +32,7 @@ def petersenline() -> Topology:
     return _line(odd.function(3))
 
 
-@named(lambda n, d: when((n, d) == (21, 4)), size=("21", "4", "heawoodline()"))
+@make_family(lambda n, d: make_sizes((n, d) == (21, 4)), size=("21", "4", "heawoodline()"))
 def heawoodline() -> Topology:
     """Line graph of the Heawood graph, ``pg2line(2)``: 21 nodes, degree 4.
 
@@ -45,7 +45,7 @@ def heawoodline() -> Topology:
     return pg2line.function(2)
 
 
-@named(lambda n, d: when((n, d) == (45, 4)), size=("45", "4", "tutte8line()"))
+@make_family(lambda n, d: make_sizes((n, d) == (45, 4)), size=("45", "4", "tutte8line()"))
 def tutte8line() -> Topology:
     """Line graph of the Tutte 8-cage, ``gqline(2)``: 45 nodes, degree 4.
 
@@ -58,7 +58,7 @@ def tutte8line() -> Topology:
     return gqline.function(2)
 
 
-@named(lambda n, d: when((n, d) == (189, 4)), size=("189", "4", "tutte12line()"))
+@make_family(lambda n, d: make_sizes((n, d) == (189, 4)), size=("189", "4", "tutte12line()"))
 def tutte12line() -> Topology:
     """Line graph of the Tutte 12-cage, ``ghline(2)``: 189 nodes, degree 4.
 
@@ -71,7 +71,7 @@ def tutte12line() -> Topology:
     return ghline.function(2)
 
 
-@named(lambda n, d: _find_polygon(n, d, 3), size=("(q + 1)*(q**2 + q + 1)", "2*q", "pg2line(2)"))
+@make_family(lambda n, d: _find_polygon(n, d, 3), size=("(q + 1)*(q**2 + q + 1)", "2*q", "pg2line(2)"))
 def pg2line(q: int) -> Topology:
     """Line graph of ``pg2(q)``: degree 2q, diameter 3.
 
@@ -84,7 +84,7 @@ def pg2line(q: int) -> Topology:
     return _polygon_line(pg2.function, q, 3)
 
 
-@named(lambda n, d: _find_polygon(n, d, 4), size=("(q + 1)**2*(q**2 + 1)", "2*q", "gqline(2)"))
+@make_family(lambda n, d: _find_polygon(n, d, 4), size=("(q + 1)**2*(q**2 + 1)", "2*q", "gqline(2)"))
 def gqline(q: int) -> Topology:
     """Line graph of ``gq(q)``: degree 2q, diameter 4.
 
@@ -97,7 +97,7 @@ def gqline(q: int) -> Topology:
     return _polygon_line(gq.function, q, 4)
 
 
-@named(lambda n, d: _find_polygon(n, d, 6), size=("(q + 1)*(q**6 - 1)/(q - 1)", "2*q", "ghline(2)"))
+@make_family(lambda n, d: _find_polygon(n, d, 6), size=("(q + 1)*(q**6 - 1)/(q - 1)", "2*q", "ghline(2)"))
 def ghline(q: int) -> Topology:
     """Line graph of ``gh(q)``: degree 2q, diameter 6.
 

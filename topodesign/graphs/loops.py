@@ -7,7 +7,7 @@ import numpy as np
 from topodesign.topology.topology import IntArray, Topology
 
 
-def looped_nodes(topology: Topology) -> IntArray:
+def find_loops(topology: Topology) -> IntArray:
     """Return the nodes with self-loops, ascending, repeated for parallel ones."""
     loops = topology.src == topology.dst
     return np.repeat(topology.src[loops], topology.capacity[loops])
@@ -22,7 +22,7 @@ def join_loops(topology: Topology) -> Topology:
     digraphs.) Degrees stay as they are. A link that is there already becomes one of capacity two, and a node all of
     whose ports are self-loops may keep some. Nothing is claimed about symmetry.
     """
-    nodes = looped_nodes(topology)
+    nodes = find_loops(topology)
     loops = topology.src == topology.dst
     return Topology.from_arrays(
         topology.nodes,

@@ -8,7 +8,7 @@ import numpy as np
 
 from topodesign.base.arguments import require_at_least
 from topodesign.base.errors import ParameterError
-from topodesign.topology.family import named
+from topodesign.topology.family import make_family
 from topodesign.topology.finite_field import FiniteField, is_prime_power, prime_power
 from topodesign.topology.symmetry import Symmetry
 from topodesign.topology.topology import IntArray, Topology, check_buildable
@@ -25,7 +25,7 @@ def _degree(q: int) -> int:
     return q + (q + 1) // 2 if q % 4 == 3 else q + q // 2
 
 
-@named(_find, size=("2*q**2", "(3*q - e)/2 with e = -1, 0 or 1, q = e (mod 4)", "mms(4)"))
+@make_family(_find, size=("2*q**2", "(3*q - e)/2 with e = -1, 0 or 1, q = e (mod 4)", "mms(4)"))
 def mms(q: int) -> Topology:
     """McKay-Miller-Siran graph: 2q^2 nodes, degree (3q - e)/2, diameter 2.
 

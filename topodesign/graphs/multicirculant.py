@@ -13,12 +13,12 @@ import numpy as np
 
 from topodesign.base.arguments import require_at_least
 from topodesign.base.errors import ParameterError
-from topodesign.topology.family import named
+from topodesign.topology.family import make_family
 from topodesign.topology.symmetry import Symmetry
 from topodesign.topology.topology import IntArray, Topology, check_buildable
 
 
-@named(size=("the k lengths together", "d", "multicirculant(4,2,12,3,0,0,1,0,0,6,0,1,0)"))
+@make_family(size=("the k lengths together", "d", "multicirculant(4,2,12,3,0,0,1,0,0,6,0,1,0)"))
 def multicirculant(d: int, k: int, *numbers: int) -> Topology:
     """Graph of degree d on k cycles that a rotation keeps.
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from topodesign.base.arguments import require_at_least
-from topodesign.graphs.sizes import when
-from topodesign.topology.family import named
+from topodesign.graphs.sizes import make_sizes
+from topodesign.topology.family import make_family
 from topodesign.topology.groups import abelian, cyclic
 from topodesign.topology.topology import Topology, check_buildable
 
 
-@named(lambda n, d: when(n == 2 * d >= 4, d), size=("2*d", "d", "bipartite(4)"))
+@make_family(lambda n, d: make_sizes(n == 2 * d >= 4, d), size=("2*d", "d", "bipartite(4)"))
 def bipartite(d: int) -> Topology:
     """Complete bipartite graph K_{d,d}: degree d, diameter 2 (1 for d = 1).
 
@@ -26,7 +26,9 @@ def bipartite(d: int) -> Topology:
     return _between(*np.divmod(np.arange(d * d), d), d)
 
 
-@named(lambda n, d: when(n == d + 2 >= 6 and n % 2 == 0, n // 2), size=("2*n", "2*n - 2", "cocktailparty(4)"))
+@make_family(
+    lambda n, d: make_sizes(n == d + 2 >= 6 and n % 2 == 0, n // 2), size=("2*n", "2*n - 2", "cocktailparty(4)")
+)
 def cocktailparty(n: int) -> Topology:
     """Cocktail-party graph K_{2,...,2} on n pairs: degree 2n - 2, diameter 2.
 
@@ -45,7 +47,7 @@ def cocktailparty(n: int) -> Topology:
     return Topology.from_arrays(nodes, source, (source + np.tile(jump, nodes)) % nodes, symmetry=symmetry)
 
 
-@named(size=("6", "4", "octahedron()"))
+@make_family(size=("6", "4", "octahedron()"))
 def octahedron() -> Topology:
     """Octahedron K_{2,2,2} = J(4,2): 6 nodes, degree 4.
 
@@ -58,7 +60,7 @@ def octahedron() -> Topology:
     return cocktailparty.function(3)
 
 
-@named(lambda n, d: when(n == 2 * d + 2 >= 6, d + 1), size=("2*n", "n - 1", "crown(5)"))
+@make_family(lambda n, d: make_sizes(n == 2 * d + 2 >= 6, d + 1), size=("2*n", "n - 1", "crown(5)"))
 def crown(n: int) -> Topology:
     """Crown graph: K_{n,n} without a matching; degree n - 1, diameter 3.
 
@@ -80,7 +82,7 @@ def _between(left: np.ndarray, right: np.ndarray, side: int) -> Topology:
     return Topology.from_arrays(2 * side, source, target, symmetry=abelian(side, 2).action())
 
 
-@named(lambda n, d: when(n == d + 1 >= 2, n), size=("n", "n - 1", "complete(6)"))
+@make_family(lambda n, d: make_sizes(n == d + 1 >= 2, n), size=("n", "n - 1", "complete(6)"))
 def complete(n: int) -> Topology:
     """Complete graph K_n: degree n - 1, diameter 1.
 

@@ -8,15 +8,15 @@ from __future__ import annotations
 import numpy as np
 
 from topodesign.base.errors import ParameterError
-from topodesign.graphs.sizes import when
-from topodesign.topology.family import named
+from topodesign.graphs.sizes import make_sizes
+from topodesign.topology.family import make_family
 from topodesign.topology.finite_field import LARGEST_FIELD, FiniteField, is_prime_power, prime_power
 from topodesign.topology.groups import abelian
 from topodesign.topology.topology import Topology, check_buildable
 
 
-@named(
-    lambda n, d: when(n == 2 * d + 1 >= 5 and n <= LARGEST_FIELD and n % 4 == 1 and is_prime_power(n), n),
+@make_family(
+    lambda n, d: make_sizes(n == 2 * d + 1 >= 5 and n <= LARGEST_FIELD and n % 4 == 1 and is_prime_power(n), n),
     size=("q", "(q - 1)/2", "paley(13)"),
 )
 def paley(q: int) -> Topology:
@@ -34,8 +34,8 @@ def paley(q: int) -> Topology:
     return _paley(q, 1, "paleydigraph")
 
 
-@named(
-    lambda n, d: when(n == 2 * d + 1 >= 3 and n <= LARGEST_FIELD and n % 4 == 3 and is_prime_power(n), n),
+@make_family(
+    lambda n, d: make_sizes(n == 2 * d + 1 >= 3 and n <= LARGEST_FIELD and n % 4 == 3 and is_prime_power(n), n),
     size=("q", "(q - 1)/2", "paleydigraph(11)"),
 )
 def paleydigraph(q: int) -> Topology:

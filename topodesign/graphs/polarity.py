@@ -19,8 +19,8 @@ from topodesign.base.arguments import require_at_least
 from topodesign.base.errors import ParameterError
 from topodesign.graphs.loops import join_loops, pair_free_ports
 from topodesign.graphs.polygon import gh, gq, pg2
-from topodesign.graphs.sizes import when
-from topodesign.topology.family import named
+from topodesign.graphs.sizes import make_sizes
+from topodesign.topology.family import make_family
 from topodesign.topology.finite_field import FiniteField, is_prime_power, prime_power
 from topodesign.topology.topology import IntArray, Topology, check_buildable
 
@@ -38,8 +38,8 @@ def _is_odd_power_of_two(q: int) -> bool:
     return is_prime_power(q) and prime_power(q)[0] == 2 and prime_power(q)[1] % 2 == 1
 
 
-@named(
-    lambda n, d: when((q := d - 1) >= 2 and n == q * q + q + 1 and is_prime_power(q), q),
+@make_family(
+    lambda n, d: make_sizes((q := d - 1) >= 2 and n == q * q + q + 1 and is_prime_power(q), q),
     size=("q**2 + q + 1", "q + 1", "polarity(3)"),
 )
 def polarity(q: int) -> Topology:
@@ -61,8 +61,8 @@ def polarity(q: int) -> Topology:
     return join_loops(_plane_graph(q))
 
 
-@named(
-    lambda n, d: when((q := d - 1) >= 2 and n == (q + 1) * (q * q + 1) and _is_odd_power_of_two(q), q),
+@make_family(
+    lambda n, d: make_sizes((q := d - 1) >= 2 and n == (q + 1) * (q * q + 1) and _is_odd_power_of_two(q), q),
     size=("(q + 1)*(q**2 + 1)", "q + 1", "gqpolarity(2)"),
 )
 def gqpolarity(q: int) -> Topology:
@@ -81,8 +81,8 @@ def gqpolarity(q: int) -> Topology:
     return join_loops(quadrangle_graph(q))
 
 
-@named(
-    lambda n, d: when((q := d - 1) >= 2 and n == q * q + q + 2 and q % 2 == 0 and is_prime_power(q), q),
+@make_family(
+    lambda n, d: make_sizes((q := d - 1) >= 2 and n == q * q + q + 2 and q % 2 == 0 and is_prime_power(q), q),
     size=("q**2 + q + 2", "q + 1", "polaritynucleus(4)"),
 )
 def polaritynucleus(q: int) -> Topology:
@@ -111,8 +111,8 @@ def polaritynucleus(q: int) -> Topology:
     )
 
 
-@named(
-    lambda n, d: when((q := d - 2) >= 3 and n == q * q + q + 5 and q % 2 == 1 and is_prime_power(q), q),
+@make_family(
+    lambda n, d: make_sizes((q := d - 2) >= 3 and n == q * q + q + 5 and q % 2 == 1 and is_prime_power(q), q),
     size=("q**2 + q + 5", "q + 2", "polaritycopies(3)"),
 )
 def polaritycopies(q: int) -> Topology:
@@ -157,7 +157,7 @@ def polaritycopies(q: int) -> Topology:
     return pair_free_ports(Topology.from_arrays(nodes + 4, *both), q + 2)
 
 
-@named(_find_copies, size=("(q + 1 + k)*(q**2 + 1)", "q + 1 + k", "gqpolaritycopies(2,1)"))
+@make_family(_find_copies, size=("(q + 1 + k)*(q**2 + 1)", "q + 1 + k", "gqpolaritycopies(2,1)"))
 def gqpolaritycopies(q: int, k: int) -> Topology:
     """Polarity graph of W(q) with k copies of some nodes: degree q + 1 + k.
 
@@ -214,7 +214,7 @@ def quadrangle_graph(q: int) -> Topology:
     _check_quadrangle(q)
     field, e = FiniteField(q), prime_power(q)[1] // 2
     x = np.arange(q)
-    up, down = _squared(field, x, e + 1), _squared(field, x, e)  # x^r and x^(1/r)
+    up, down = _square(field, x, e + 1), _square(field, x, e)  # x^r and x^(1/r)
     a, s, a1 = (axis.ravel() for axis in np.indices((q, q, q)))
     k, b = np.divmod(np.arange(q * q), q)
     line_of = np.concatenate(
@@ -228,7 +228,7 @@ def quadrangle_graph(q: int) -> Topology:
     return _polarity_graph(gq.function(q), line_of)
 
 
-@named(lambda n, d: when((n, d) == (364, 4)), size=("364", "4", "ghpolarity()"))
+@make_family(lambda n, d: make_sizes((n, d) == (364, 4)), size=("364", "4", "ghpolarity()"))
 def ghpolarity() -> Topology:
     """Polarity graph of the hexagon H(3): 364 nodes, degree 4, diameter 5.
 
@@ -242,7 +242,7 @@ def ghpolarity() -> Topology:
     return join_loops(_polarity_graph(gh.function(3), np.arange(364)))
 
 
-def _squared(field: FiniteField, x: IntArray, times: int) -> IntArray:
+def _square(field: FiniteField, x: IntArray, times: int) -> IntArray:
     for _ in range(times):
         x = field.multiply(x, x)
     return x

@@ -10,8 +10,8 @@ import numpy as np
 from topodesign.base.errors import ParameterError
 from topodesign.graphs.loops import pair_free_ports
 from topodesign.graphs.polarity import quadrangle_graph
-from topodesign.graphs.sizes import when
-from topodesign.topology.family import named
+from topodesign.graphs.sizes import make_sizes
+from topodesign.topology.family import make_family
 from topodesign.topology.topology import IntArray, Topology
 
 _POINTS, _OWN, _TURN = 585, 65, 13
@@ -41,8 +41,8 @@ points 13a to 13a + 12 among those on their own lines, or the points themselves 
 """
 
 
-@named(
-    lambda n, d: when(d in _TABLES and _OWN * d < n <= _OWN * d + _TURN, n, d),
+@make_family(
+    lambda n, d: make_sizes(d in _TABLES and _OWN * d < n <= _OWN * d + _TURN, n, d),
     size=("n", "d", "gqpolarityhubs(856,13)"),
 )
 def gqpolarityhubs(n: int, d: int) -> Topology:

@@ -16,8 +16,8 @@ import numpy as np
 
 from topodesign.base.arguments import require_at_least
 from topodesign.graphs.polygon_symmetry import automorphisms, is_self_dual
-from topodesign.graphs.sizes import when
-from topodesign.topology.family import named
+from topodesign.graphs.sizes import make_sizes
+from topodesign.topology.family import make_family
 from topodesign.topology.finite_field import FiniteField, Polynomials, is_prime_power, prime_power
 from topodesign.topology.symmetry import Symmetry
 from topodesign.topology.topology import IntArray, Topology, check_buildable
@@ -27,10 +27,10 @@ Equations = Callable[[FiniteField, IntArray, list[IntArray]], list[IntArray]]
 
 def _find_polygon(nodes: int, degree: int, n: int) -> Iterable[tuple[int, ...]]:
     q = degree - 1
-    return when(2 <= q < nodes and 2 * sum(q**i for i in range(n)) == nodes and is_prime_power(q), q)
+    return make_sizes(2 <= q < nodes and 2 * sum(q**i for i in range(n)) == nodes and is_prime_power(q), q)
 
 
-@named(lambda n, d: _find_polygon(n, d, 3), size=("2*(q**2 + q + 1)", "q + 1", "pg2(2)"))
+@make_family(lambda n, d: _find_polygon(n, d, 3), size=("2*(q**2 + q + 1)", "q + 1", "pg2(2)"))
 def pg2(q: int) -> Topology:
     """Incidence graph of PG(2,q): degree q + 1, diameter 3.
 
@@ -52,7 +52,7 @@ def pg2(q: int) -> Topology:
 
 
 # q = 2 is a ring of 8.
-@named(lambda n, d: when(d >= 3 and n == 2 * d**2 and is_prime_power(d), d), size=("2*q**2", "q", "ag2(3)"))
+@make_family(lambda n, d: make_sizes(d >= 3 and n == 2 * d**2 and is_prime_power(d), d), size=("2*q**2", "q", "ag2(3)"))
 def ag2(q: int) -> Topology:
     """Incidence graph of AG(2,q): 2q^2 nodes, degree q, diameter 4.
 
@@ -90,7 +90,7 @@ def _affine_automorphisms(field: FiniteField) -> Iterator[IntArray]:
     yield np.concatenate((q * q + other, other))
 
 
-@named(lambda n, d: _find_polygon(n, d, 4), size=("2*(q + 1)*(q**2 + 1)", "q + 1", "gq(2)"))
+@make_family(lambda n, d: _find_polygon(n, d, 4), size=("2*(q + 1)*(q**2 + 1)", "q + 1", "gq(2)"))
 def gq(q: int) -> Topology:
     """Incidence graph of the quadrangle W(q): degree q + 1, diameter 4.
 
@@ -113,7 +113,7 @@ def gq(q: int) -> Topology:
     return _polygon(q, 4, equations)
 
 
-@named(lambda n, d: _find_polygon(n, d, 6), size=("2*(q**6 - 1)/(q - 1)", "q + 1", "gh(2)"))
+@make_family(lambda n, d: _find_polygon(n, d, 6), size=("2*(q**6 - 1)/(q - 1)", "q + 1", "gh(2)"))
 def gh(q: int) -> Topology:
     """Incidence graph of the hexagon H(q): degree q + 1, diameter 6.
 
@@ -148,7 +148,7 @@ def gh(q: int) -> Topology:
     return _polygon(q, 6, equations)
 
 
-@named(lambda n, d: when((n, d) == (14, 4)), size=("14", "4", "heawoodd3()"))
+@make_family(lambda n, d: make_sizes((n, d) == (14, 4)), size=("14", "4", "heawoodd3()"))
 def heawoodd3() -> Topology:
     """Distance-3 graph of the Heawood graph: 14 nodes, degree 4.
 

@@ -196,7 +196,7 @@ class _Coordinates:
         points, lines = [], []
         for count in range(self.n):
             row = self._row(count)
-            odd, even = (self._number(self._raised(row, powers)) for powers in self.description.powers)
+            odd, even = (self._number(self._raise_row(row, powers)) for powers in self.description.powers)
             points.append(odd if count % 2 else even)
             lines.append(even if count % 2 else odd)
         return np.concatenate((*(self.half + line for line in points), *lines))
@@ -233,7 +233,7 @@ class _Coordinates:
         numbers: IntArray = number + sum(self.q**i for i in range(len(row)))
         return numbers
 
-    def _raised(self, row: Row, powers: tuple[int, int]) -> Row:
+    def _raise_row(self, row: Row, powers: tuple[int, int]) -> Row:
         raised = []
         for place, coordinate in enumerate(row):
             value = coordinate

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from topodesign.base.errors import ParameterError
 from topodesign.graphs.loops import pair_free_ports
 from topodesign.graphs.polygon import gq
-from topodesign.topology.family import named
+from topodesign.topology.family import make_family
 from topodesign.topology.finite_field import is_prime_power
 from topodesign.topology.topology import Topology, check_buildable
 
@@ -28,7 +28,7 @@ def _find(nodes: int, degree: int) -> Iterable[tuple[int, ...]]:
         yield 2, 4
 
 
-@named(_find, size=("(s + 1)*(t + 1)*(s*t + 1)**2", "(s + 1)*(t + 1)", "gqpairs(2,2)"))
+@make_family(_find, size=("(s + 1)*(t + 1)*(s*t + 1)**2", "(s + 1)*(t + 1)", "gqpairs(2,2)"))
 def gqpairs(s: int, t: int) -> Topology:
     """Point-line pairs of a quadrangle of order (s,t): diameter 3.
 

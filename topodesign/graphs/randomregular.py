@@ -12,8 +12,8 @@ import numpy as np
 
 from topodesign.base.arguments import require_at_least
 from topodesign.base.errors import ParameterError, TooLargeError
-from topodesign.graphs.sizes import when
-from topodesign.topology.family import named
+from topodesign.graphs.sizes import make_sizes
+from topodesign.topology.family import make_family
 from topodesign.topology.topology import IntArray, Topology, check_buildable
 
 _ATTEMPTS = 100
@@ -39,8 +39,9 @@ def _find_graph(nodes: int, degree: int) -> Iterable[tuple[int, ...]]:
             yield nodes, degree, seed
 
 
-@named(
-    lambda n, d: when((seed := _GOOD_SEEDS.get((n, d), -1)) >= 0, n, d, seed), size=("n", "d", "randomregular(16,3,0)")
+@make_family(
+    lambda n, d: make_sizes((seed := _GOOD_SEEDS.get((n, d), -1)) >= 0, n, d, seed),
+    size=("n", "d", "randomregular(16,3,0)"),
 )
 def randomregular(n: int, d: int, seed: int) -> Topology:
     """Random d-regular digraph on n > d nodes, strongly connected.
@@ -66,12 +67,12 @@ def randomregular(n: int, d: int, seed: int) -> Topology:
         target = _draw(n, d, np.random.PCG64([seed, attempt]))
         if target is not None:
             topology = Topology.from_arrays(n, np.repeat(np.arange(n), target.shape[1]), target)
-            if d == 1 or _connected(topology):
+            if d == 1 or _is_connected(topology):
                 return topology
     raise ParameterError(f"no random digraph found for randomregular({n},{d},{seed}); try another seed")
 
 
-@named(_find_graph, size=("n", "d", "randomregulargraph(16,3,0)"))
+@make_family(_find_graph, size=("n", "d", "randomregulargraph(16,3,0)"))
 def randomregulargraph(n: int, d: int, seed: int) -> Topology:
     """Random d-regular duplex graph on n > d nodes, connected.
 
@@ -96,7 +97,7 @@ def randomregulargraph(n: int, d: int, seed: int) -> Topology:
         stream = np.random.PCG64([seed, attempt])
         odd = n * d % 2
         topology = _graph(n, d, -odd, stream) if 2 * d < n else _complement(_graph(n, n - 1 - d, odd, stream))
-        if topology is not None and _connected(topology):
+        if topology is not None and _is_connected(topology):
             return _with_loop(topology, n - 1) if odd else topology
     raise ParameterError(f"no random graph found for randomregulargraph({n},{d},{seed}); try another seed")
 
@@ -195,7 +196,7 @@ def _permutation(n: int, stream: np.random.PCG64) -> IntArray:
     return order
 
 
-def _connected(topology: Topology) -> bool:
+def _is_connected(topology: Topology) -> bool:
     """Return whether all nodes are reached from node 0."""
     seen = np.zeros(topology.nodes, dtype=np.bool_)
     seen[0], front = True, np.zeros(1, dtype=np.int64)

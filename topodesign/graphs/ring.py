@@ -8,13 +8,13 @@ import numpy as np
 
 from topodesign.base.arguments import require_at_least
 from topodesign.base.errors import ParameterError
-from topodesign.graphs.sizes import when
-from topodesign.topology.family import named
+from topodesign.graphs.sizes import make_sizes
+from topodesign.topology.family import make_family
 from topodesign.topology.groups import cyclic
 from topodesign.topology.topology import MAX_CAPACITY, Topology, check_buildable
 
 
-@named(lambda n, d: when(n >= 2 and d >= 1, d, n), size=("n", "d", "uniring(1,8)"))
+@make_family(lambda n, d: make_sizes(n >= 2 and d >= 1, d, n), size=("n", "d", "uniring(1,8)"))
 def uniring(d: int, n: int) -> Topology:
     """Unidirectional ring with d parallel links to i + 1 (mod n).
 
@@ -28,7 +28,7 @@ def uniring(d: int, n: int) -> Topology:
     return _ring(n, (1,), d)
 
 
-@named(lambda n, d: when(n >= 3 and d >= 2 and d % 2 == 0, d, n), size=("n", "d", "biring(2,8)"))
+@make_family(lambda n, d: make_sizes(n >= 3 and d >= 2 and d % 2 == 0, d, n), size=("n", "d", "biring(2,8)"))
 def biring(d: int, n: int) -> Topology:
     """Bidirectional ring of even degree d: d/2 links to either side.
 
@@ -44,7 +44,7 @@ def biring(d: int, n: int) -> Topology:
     return _ring(n, (1, -1), d // 2)
 
 
-@named(size=("n", "4", "shiftedring(16)"))
+@make_family(size=("n", "4", "shiftedring(16)"))
 def shiftedring(n: int) -> Topology:
     """Shifted ring: a ring and a second one of stride p; degree 4.
 

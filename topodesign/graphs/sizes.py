@@ -12,7 +12,7 @@ from topodesign.base.errors import TooLargeError
 from topodesign.topology.topology import MAX_LINKS, IntArray
 
 
-def when(holds: bool, *arguments: int) -> tuple[tuple[int, ...], ...]:
+def make_sizes(holds: bool, *arguments: int) -> tuple[tuple[int, ...], ...]:
     """Return the only arguments of a size, or none."""
     return (arguments,) if holds else ()
 

@@ -6,11 +6,11 @@ import numpy as np
 
 from topodesign.base.arguments import require_at_least
 from topodesign.base.errors import ParameterError
-from topodesign.topology.family import named
+from topodesign.topology.family import make_family
 from topodesign.topology.topology import Topology, check_buildable
 
 
-@named(size=("len(heads)/d", "d", "successors(2,1,2,2,3,3,0,0,1)"))
+@make_family(size=("len(heads)/d", "d", "successors(2,1,2,2,3,3,0,0,1)"))
 def successors(d: int, *heads: int) -> Topology:
     """Digraph by a list of successors.
 

@@ -10,7 +10,7 @@ import numpy as np
 from topodesign.base.arguments import require_at_least
 from topodesign.base.errors import ParameterError
 from topodesign.graphs.sizes import integer_root
-from topodesign.topology.family import named, never
+from topodesign.topology.family import make_family, never
 from topodesign.topology.symmetry import Symmetry
 from topodesign.topology.topology import IntArray, Topology, check_buildable
 
@@ -61,7 +61,7 @@ def factorings(product: int, count: int, least: int) -> Iterator[tuple[int, ...]
                 yield (factor, *rest)
 
 
-@named(_find_torus, size=("prod(sides)", "2 for each side, 1 for a side of 2", "torus(4,4)"))
+@make_family(_find_torus, size=("prod(sides)", "2 for each side, 1 for a side of 2", "torus(4,4)"))
 def torus(*sides: int) -> Topology:
     """Torus: a bidirectional ring along every dimension.
 
@@ -78,7 +78,7 @@ def torus(*sides: int) -> Topology:
     return _grid(sides, np.diag(np.array(sides, dtype=np.int64)))
 
 
-@named(_find_twisted, size=("prod(sides)", "2*len(sides)", "twistedtorus(3,6)"))
+@make_family(_find_twisted, size=("prod(sides)", "2*len(sides)", "twistedtorus(3,6)"))
 def twistedtorus(*sides: int) -> Topology:
     """Twisted torus: wraps along a side a shift longer ones by a.
 
@@ -142,7 +142,7 @@ def _steps(sides: tuple[int, ...], lattice: IntArray, *lengths: int) -> Iterator
         yield [reduced(coordinates + length * unit) @ place for length in lengths]
 
 
-@named(never, size=("prod(sides)", "2 for each side, 1 for a side of 2", "mesh(4,4)"))
+@make_family(never, size=("prod(sides)", "2 for each side, 1 for a side of 2", "mesh(4,4)"))
 def mesh(*sides: int) -> Topology:
     """Mesh: duplex links between neighbours along every dimension.
 

@@ -21,8 +21,8 @@ from topodesign.base.cost import moore_distances
 from topodesign.base.declared import Declared, key
 from topodesign.base.errors import TopodesignError
 from topodesign.collectives import ALL_TO_ALL, ALLGATHER
-from topodesign.fabrics.boxes import Box, Wiring, join, wired
-from topodesign.fabrics.contraction import contracted
+from topodesign.fabrics.boxes import Box, Wiring, join, wire_boxes
+from topodesign.fabrics.contraction import contract_fabric
 from topodesign.fabrics.fabric import Fabric
 from topodesign.optima.optimum import solve
 from topodesign.optima.question import Question
@@ -84,7 +84,7 @@ def box_rates(
     """
     fabric = join(box, graph, split, shift, swaps, without=without)
     gather = solve(Question(fabric, ALLGATHER)).bandwidth
-    between = None if without else _between(box, graph, wired(box, graph, split, shift, swaps), split, known)
+    between = None if without else _between(box, graph, wire_boxes(box, graph, split, shift, swaps), split, known)
     if between is not None:
         least, most = between
         if carries_anything(box, most):
@@ -143,7 +143,7 @@ def exchange_of_parts(box: Box, fabric: Fabric) -> Fraction | None:
 
     A part is the nodes behind one switch, and a node's own link has to carry all that may come.
     """
-    small = contracted(fabric)
+    small = contract_fabric(fabric)
     if small is None or not small.parted:
         return None
     try:

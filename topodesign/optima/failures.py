@@ -14,7 +14,7 @@ import numpy as np
 from topodesign.base.arguments import as_choice
 from topodesign.base.declared import key
 from topodesign.base.errors import InfeasibleError, ParameterError, TopologyError
-from topodesign.base.progress import each
+from topodesign.base.progress import iterate_with_progress
 from topodesign.base.records import Result, Table
 from topodesign.base.units import format_rate
 from topodesign.collectives import ALL_TO_ALL, ALLGATHER, REDUCE_SCATTER, Collective, as_collective
@@ -142,7 +142,7 @@ def single_failures(
         alike = [(what, (name,)) for what, names in alike for name in names]  # whose shards may differ
     before = solve(_ask(fabric, kind, sizes), method).bandwidth
     parts = []
-    for what, names in each(alike, progress):
+    for what, names in iterate_with_progress(alike, progress):
         try:
             left = select_part(fabric, without=names[:1])
             bandwidth: Fraction | None = solve(_ask(left, kind, sizes), method).bandwidth

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from topodesign.base.claims import Among
 from topodesign.base.errors import InfeasibleError
 from topodesign.base.units import format_rate
-from topodesign.base.wording import counted
+from topodesign.base.wording import count_noun
 from topodesign.collectives import ALL_TO_ALL, GATHER, SCATTER, Collective
 from topodesign.fabrics.fabric import Fabric
 from topodesign.fabrics.wording import links_in_words
@@ -128,7 +128,7 @@ class FlowSolution(Solution):
         if not self.cut:
             rates = [link.bandwidth for link in self.links] + [one.bandwidth for one in self.limits or ()]
             what = [links_in_words(self.links)] if self.links else []
-            what += [counted(len(self.shared), "shared limit")] if self.shared else []
+            what += [count_noun(len(self.shared), "shared limit")] if self.shared else []
             return (
                 f"no cut alone: {' and '.join(what)}, {format_rate(sum(rates, Fraction(0)))} in all, cannot bring more "
                 "blocks to where they have to go, over whatever ways"

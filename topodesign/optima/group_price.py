@@ -239,7 +239,7 @@ def bandwidth_of(fabric: Fabric, collective: Collective, others: Others) -> Frac
     if _is_whole(fabric, collective) and not fabric.shared:
         return degree_of(fabric.topology) * fabric.unit / best_allreduce(fabric).bandwidth
     try:
-        return _solved(fabric, collective, others).bandwidth
+        return _solve_trees(fabric, collective, others).bandwidth
     except TooLargeError:
         return _in_turn(fabric, collective, others)
 
@@ -247,17 +247,17 @@ def bandwidth_of(fabric: Fabric, collective: Collective, others: Others) -> Frac
 def _in_one(fabric: Fabric, collective: Collective, others: Others) -> _Solved:
     """Return the time of a one-phase collective over forwarders."""
     if collective.like(*FLOWS):
-        price = degree_of(fabric.topology) * _routed(fabric, collective, others)
+        price = degree_of(fabric.topology) * _price_routed(fabric, collective, others)
         return _Solved(price, price, range(len(collective.single)))
     if _is_whole(fabric, collective) and not fabric.topology.switches and not fabric.shared:  # cuts say all (Edmonds)
         with contextlib.suppress(InfeasibleError):  # which the program says by names
             price = _floor(fabric.topology, collective)
             return _Solved(price, price, (0,))
     plain = replace(fabric, multicast=frozenset(), aggregation=frozenset(), memory=frozenset())
-    return _solved(plain, collective, others)
+    return _solve_trees(plain, collective, others)
 
 
-def _routed(fabric: Fabric, collective: Collective, others: Others) -> Fraction:
+def _price_routed(fabric: Fabric, collective: Collective, others: Others) -> Fraction:
     """Return the time of a routed collective of unit data."""
     inside = others == "vanish"
     alone = inside and not fabric.topology.switches and not fabric.shared  # the links of groups have none in common
@@ -273,7 +273,7 @@ def _in_turn(fabric: Fabric, collective: Collective, others: Others) -> Fraction
     return sum((_in_one(fabric, part, others).bandwidth for part in collective.parts), Fraction(0))
 
 
-def _solved(fabric: Fabric, collective: Collective, others: Others) -> _Solved:
+def _solve_trees(fabric: Fabric, collective: Collective, others: Others) -> _Solved:
     """Return what a collective over trees takes."""
     problem = problem_in_groups(fabric, collective, others)
     kinds = range(len(collective.single)) if collective.rooted else sorted(set(problem.symmetry.alike.tolist()))
@@ -284,7 +284,7 @@ def _solved(fabric: Fabric, collective: Collective, others: Others) -> _Solved:
     return _Solved(scale * found.time, scale * found.time_bound, kinds)
 
 
-def _alone(fabric: Fabric, collective: Collective, others: Others, found: _Solved) -> Fraction:
+def _price_alone(fabric: Fabric, collective: Collective, others: Others, found: _Solved) -> Fraction:
     """Return the time of the slowest group with all links."""
     single = collective.single
     if len(single) == 1:
@@ -297,7 +297,7 @@ def _of_one_phase(fabric: Fabric, collective: Collective, others: Others) -> Gro
     found = _in_one(fabric, collective, others)
     if not collective.like(*FLOWS):
         among = Among.over_trees(capable=False, members=not _is_whole(fabric, collective))
-    alone, price = _alone(fabric, collective, others, found), found.bandwidth
+    alone, price = _price_alone(fabric, collective, others, found), found.bandwidth
     floor = price if among is Among.FLOWS else _floor(fabric.topology, collective)
     return GroupPrice(fabric, collective, others, price, alone, among, price, floor)
 
@@ -315,8 +315,8 @@ def _of_allreduce(fabric: Fabric, collective: Collective, others: Others) -> Gro
     with contextlib.suppress(TooLargeError):
         turns = _in_turn(fabric, collective, others)
     try:
-        found = _solved(fabric, collective, others)
-        alone = _alone(fabric, collective, others, found)
+        found = _solve_trees(fabric, collective, others)
+        alone = _price_alone(fabric, collective, others, found)
     except TooLargeError:
         if turns is None:
             raise

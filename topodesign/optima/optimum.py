@@ -13,12 +13,12 @@ from topodesign.base.arguments import as_choice, as_integer
 from topodesign.base.claims import FASTEST_OF_COLUMN, Among, Claim, Of
 from topodesign.base.cost import Rate
 from topodesign.base.declared import Declared, key
-from topodesign.base.doors import load
+from topodesign.base.entry_points import load
 from topodesign.base.errors import InfeasibleError, ParameterError
 from topodesign.base.latency import USUAL, Latency
 from topodesign.base.records import TextResult
 from topodesign.base.units import Quantity, as_share, as_size, format_rate, format_size, format_time
-from topodesign.base.wording import counted
+from topodesign.base.wording import count_noun
 from topodesign.collectives import ALLGATHER, ALLREDUCE, REDUCE_SCATTER, Collective
 from topodesign.fabrics.fabric import Fabric
 from topodesign.fabrics.node_values import Costs, as_latency, latency_words
@@ -27,7 +27,7 @@ from topodesign.fabrics.wording import FABRIC_KEYS, change_in_words, in_columns
 from topodesign.optima.flows import FLOWS, solve_flow
 from topodesign.optima.fluid.decomposition import Progress
 from topodesign.optima.fluid.problem import FluidSolution, Work, solve_fluid
-from topodesign.optima.question import Asked, Question, asked
+from topodesign.optima.question import Asked, Question, make_question
 from topodesign.optima.solution import BindingLimit, BindingLink, Solution, Upgrade
 from topodesign.optima.trees import (
     BestAllreduce,
@@ -379,7 +379,7 @@ class Optimum(TextResult):
         unit = "" if self.shards is None else " and unit of shard size"
         reach = ""
         if self.trees is not None:
-            number, verb = counted(self.trees, "tree"), "reaches" if self.trees == 1 else "reach"
+            number, verb = count_noun(self.trees, "tree"), "reaches" if self.trees == 1 else "reach"
             reach = f" ({number} per root{unit} {verb} {'that' if turn else 'the optimum'})"
         lines += ["", f"bottleneck of {best.collective}{reach}", f"  {best.bottleneck}"]
         shown = [[f"  {name}", *cells] for name, *cells in best.bottleneck_rows()]
@@ -504,7 +504,7 @@ def optimum(
     as_choice("method", method, METHODS)
     words: dict[str, Any] = dict(options)
     trees = {name: words.pop(name) for name in ("fixed_k", "scan", "compare", "sizes", "alpha") if name in words}
-    question = asked(place, collective, costs=costs, **words)
+    question = make_question(place, collective, costs=costs, **words)
     kind, part = question.collective, as_share(gap, "the tolerance")
     fluid = method == "fluid" or (method == "auto" and bool(question.fabric.shared))
     flags = [flag for flag_name, flag in _FLAGS.items() if options.get(flag_name)]

@@ -16,7 +16,7 @@ from topodesign.base.declared import Declared, key, without
 from topodesign.base.errors import InfeasibleError, ParameterError, TooLargeError, UnitError
 from topodesign.base.records import Result
 from topodesign.base.units import Quantity, as_bandwidth, format_rate, read_number
-from topodesign.base.wording import counted, suggest, with_article
+from topodesign.base.wording import count_noun, suggest, with_article
 from topodesign.collectives import Collective
 from topodesign.fabrics.fabric import MAX_PRICE, Fabric, Price, parse_price
 from topodesign.fabrics.places import PlaceLike
@@ -25,7 +25,7 @@ from topodesign.optima.fluid.problem import problem_of
 from topodesign.optima.forest.covering import Cover, Covering, Item, Wall
 from topodesign.optima.forest.schedule import spanning
 from topodesign.optima.optimum import solve
-from topodesign.optima.question import Asked, Question, asked
+from topodesign.optima.question import Asked, Question, make_question
 from topodesign.optima.solution import Solution
 from topodesign.solve.maxflow import worst_ratio
 from topodesign.topology.topology import MAX_CAPACITY, IntArray, Topology
@@ -114,7 +114,7 @@ def upgrade(
     """
     if (target is None) == (budget is None):
         raise ParameterError("say what is to be reached: either a target bandwidth or a budget, not both")
-    question = replace(asked(place, collective, **words), before=None)
+    question = replace(make_question(place, collective, **words), before=None)
     spanning(question.collective)
     shop = _Shop(question, as_prices(question.fabric, prices))
     if question.fabric.shared and (budget is not None or question.shards is not None):
@@ -401,7 +401,7 @@ class Purchase(Result):
         for kind in dict.fromkeys(one.kind for one in self.bought):
             those = [one for one in self.bought if one.kind == kind]
             times, cost = sum(one.times for one in those), sum((one.cost for one in those), Fraction(0))
-            where = counted(len(those), "place")
+            where = count_noun(len(those), "place")
             yield f"{kind or 'links of no class'}: {times} in {where} for {_amount(cost)}"
 
     def __str__(self) -> str:

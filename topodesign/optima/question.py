@@ -84,7 +84,7 @@ class Question:
         return self
 
 
-def asked(
+def make_question(
     place: PlaceLike,
     collective: Collective | str = "allgather",
     *,

@@ -26,7 +26,7 @@ _ROUNDS = 8
 _STEEP = 12  # how much dearer fuller links are
 
 
-def rerouted(paths: Flow, left: Fabric, order: Sequence[int], slower: Mapping[tuple[int, int], Fraction]) -> Flow:
+def reroute_paths(paths: Flow, left: Fabric, order: Sequence[int], slower: Mapping[tuple[int, int], Fraction]) -> Flow:
     """Return the repaired paths of all surviving blocks.
 
     ``order`` is the number there of each vertex, below 0 if it is gone, and ``slower`` the share of its bandwidth that
@@ -34,7 +34,7 @@ def rerouted(paths: Flow, left: Fabric, order: Sequence[int], slower: Mapping[tu
     some goal is no longer reached.
     """
     topology, known = left.topology, np.array(order, dtype=np.int64)
-    collective, named = remaining(paths.collective, known), _renamed(paths, known, topology.nodes)
+    collective, named = remaining(paths.collective, known), _renumber_blocks(paths, known, topology.nodes)
     weights: list[int] = (paths.hi - paths.lo).tolist()
     scale = _ROUNDS if max(paths.units, *weights) * _ROUNDS <= MAX_WEIGHT else 1
     links = {(u, v): at for at, (u, v, _) in enumerate(topology.links())}
@@ -66,7 +66,7 @@ def rerouted(paths: Flow, left: Fabric, order: Sequence[int], slower: Mapping[tu
     return flow_of_paths(left, collective, paths.units * scale, kept, _amounts(paths, known))
 
 
-def _renamed(paths: Flow, known: IntArray, count: int) -> IntArray:
+def _renumber_blocks(paths: Flow, known: IntArray, count: int) -> IntArray:
     """Return the new number of every block, negative if lost."""
     collective, before = paths.collective, paths.topology.nodes
     if not collective.pairwise:

@@ -18,7 +18,7 @@ from topodesign.collectives import ALLREDUCE
 from topodesign.fabrics.fabric import Fabric
 from topodesign.fabrics.wording import links_in_words, names_in_words
 from topodesign.optima.fluid.problem import not_priced, solve_fluid
-from topodesign.optima.forest.allreduce import allreduce_optimum, composed_rate, not_looked_for
+from topodesign.optima.forest.allreduce import allreduce_optimum, compute_composed_rate, not_looked_for
 from topodesign.optima.forest.bottleneck import TreeRate, narrowest, optimum, sensitivity
 from topodesign.optima.forest.schedule import tree_schedule
 from topodesign.optima.forest.tree_counts import smallest_trees
@@ -274,7 +274,7 @@ def best_allreduce(fabric: Fabric) -> BestAllreduce:
         found = allreduce_optimum(fabric.topology)
         bandwidth, bound, composed = (rate * fabric.unit for rate in (found.throughput, found.bound, found.composed))
         return BestAllreduce(bandwidth, bound, composed, missed=not_looked_for(fabric.topology), nodes=nodes)
-    composed, among = composed_rate(fabric.topology) * fabric.unit, Among.CAPABLE_TREES
+    composed, among = compute_composed_rate(fabric.topology) * fabric.unit, Among.CAPABLE_TREES
     if missed := not_priced(fabric):
         most = narrowest(fabric.topology) * fabric.unit
         return BestAllreduce(composed, most, composed, among=among, missed=missed, nodes=nodes)
@@ -324,7 +324,7 @@ def limit_trees(
     allreduce is a reduce-scatter and then an allgather. Times are those of messages of these sizes and this latency.
     """
     schedules = [(k, _with_trees(question, k)) for k in trees]
-    return [_measured(question.fabric, k, schedule, latency, sizes) for k, schedule in schedules]
+    return [_measure_trees(question.fabric, k, schedule, latency, sizes) for k, schedule in schedules]
 
 
 def trade_off_trees(
@@ -339,7 +339,7 @@ def trade_off_trees(
     rows.sort(key=lambda row: (row[1].inverse_rate, row[1].height, row[0]))
     heights = [schedule.height for _, schedule in rows]
     paying = [row for at, row in enumerate(rows) if heights[at] < min(heights[:at], default=heights[at] + 1)]
-    return [_measured(question.fabric, k, schedule, latency, sizes) for k, schedule in paying]
+    return [_measure_trees(question.fabric, k, schedule, latency, sizes) for k, schedule in paying]
 
 
 def _with_trees(question: Question, k: int) -> Trees:
@@ -348,7 +348,7 @@ def _with_trees(question: Question, k: int) -> Trees:
     return trees
 
 
-def _measured(fabric: Fabric, k: int, schedule: Trees, latency: Latency, sizes: Sequence[Fraction]) -> TreeChoice:
+def _measure_trees(fabric: Fabric, k: int, schedule: Trees, latency: Latency, sizes: Sequence[Fraction]) -> TreeChoice:
     own = OwnLinks.late(fabric.link_latencies()) if latency.alpha is None else None
     flow = flow_of_trees(fabric, schedule)
     reached = flow_claim(flow)

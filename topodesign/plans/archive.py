@@ -22,7 +22,7 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from topodesign.base.arrays import sealed
+from topodesign.base.arrays import seal_array
 from topodesign.base.atomic import write_whole
 from topodesign.base.errors import FileFormatError, ParameterError, ScheduleError, TopodesignError, TopologyError
 from topodesign.base.file_kinds import FileKind, expecting
@@ -144,7 +144,7 @@ def read_column(archive: zipfile.ZipFile, name: str, rows: int, kind: type[np.si
     array = np.frombuffer(data, dtype=stored, offset=_NPY_HEADER)
     if array.max(initial=0) > np.iinfo(kind).max:
         raise FileFormatError(f"{name}.npy has a number above {np.iinfo(kind).max}")
-    return sealed(array.astype(kind))
+    return seal_array(array.astype(kind))
 
 
 def check_members(archive: zipfile.ZipFile, columns: Collection[str]) -> None:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from topodesign.base.arrays import earlier, ranges
 from topodesign.base.errors import ScheduleError, TooLargeError
 from topodesign.base.memory import VARIABLE, memory_limit
-from topodesign.base.units import rounded_size
+from topodesign.base.units import format_size_rounded
 from topodesign.collectives import ALL_TO_ALL, GATHER, SCATTER, Collective
 from topodesign.fabrics.fabric import Fabric
 from topodesign.plans.archive import MAX_ROWS
@@ -258,7 +258,9 @@ def too_many_rows(rows: int) -> str | None:
     needed, limit = rows * _PER_ROW, memory_limit()
     if needed <= limit:
         return None
-    return f"need about {rounded_size(needed)}; set {VARIABLE} to raise the limit of {rounded_size(limit)}"
+    return (
+        f"need about {format_size_rounded(needed)}; set {VARIABLE} to raise the limit of {format_size_rounded(limit)}"
+    )
 
 
 def sort_sends(flow: Flow) -> Flow:

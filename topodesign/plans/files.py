@@ -367,11 +367,11 @@ def _trees(archive: ZipFile, fields: Mapping[str, Any]) -> Plan:
     )
     claimed = {key: read_fraction(claim, key) for key in ("k", "inv_x_star", "algorithmic_bandwidth")}
     claimed["height"] = Fraction(read_integer(claim, "height", 0, MAX_ROWS))
-    trees = Trees.read(archive, fields, topology, _rooted(archive, fields))
+    trees = Trees.read(archive, fields, topology, _get_collective(archive, fields))
     return Plan(fabric, trees, claimed, spec, generator)
 
 
-def _rooted(archive: ZipFile, fields: Mapping[str, Any]) -> Collective:
+def _get_collective(archive: ZipFile, fields: Mapping[str, Any]) -> Collective:
     """Return the collective, whose root is that of the first tree."""
     collective = as_collective(fields.get("collective", ""))
     roots = read_column(archive, "root", read_integer(fields, "trees", 0, MAX_ROWS), Trees.TABLES["trees"][0].dtype)

@@ -39,7 +39,7 @@ from topodesign.base.arrays import ranges
 from topodesign.base.errors import InfeasibleError, ScheduleError
 from topodesign.base.units import format_time
 from topodesign.collectives import ALLGATHER, ALLREDUCE, REDUCE_SCATTER
-from topodesign.collectives.collective import Collective, Movement, together
+from topodesign.collectives.collective import Collective, Movement, join_collectives
 from topodesign.fabrics.fabric import Fabric
 from topodesign.plans.movement import Movement as Moving
 from topodesign.topology.symmetry import Symmetry
@@ -612,7 +612,7 @@ class Flows(Moving):
     @cached_property
     def collective(self) -> Collective:
         """All collectives as one value; of stages the allreduce."""
-        return together(one.collective for one in self.each) if self.model == "clock" else ALLREDUCE
+        return join_collectives(one.collective for one in self.each) if self.model == "clock" else ALLREDUCE
 
     @property
     def nodes(self) -> int:
@@ -647,11 +647,11 @@ def equal(one: object, other: object) -> bool:
     if isinstance(one, tuple) and isinstance(other, tuple):
         return len(one) == len(other) and all(map(equal, one, other))
     if isinstance(one, Symmetry) and isinstance(other, Symmetry):
-        return same_fold(one, other)
+        return has_same_fold(one, other)
     return one == other
 
 
-def same_fold(one: Symmetry | None, other: Symmetry | None) -> bool:
+def has_same_fold(one: Symmetry | None, other: Symmetry | None) -> bool:
     """Return whether two symmetries have the same permutations and representatives."""
     if one is None or other is None or one is other:
         return one is other

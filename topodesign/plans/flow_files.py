@@ -89,7 +89,7 @@ _NARROW: Mapping[str, type[np.signedinteger[Any]]] = {
 
 def write_flow(flow: Flow) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     """Return a flow's header and its columns by name."""
-    expected = _expected(len(flow), flow.start)
+    expected = _get_defaults(len(flow), flow.start)
     left_out = [name for name, column in expected.items() if np.array_equal(getattr(flow, name), column)]
     columns: dict[str, Any] = {name: getattr(flow, name) for name in (*PIECES, *SENDS) if name not in left_out}
     routes, circuits = flow.routes, flow.circuits
@@ -145,7 +145,7 @@ def write_flows(moved: Flow | Flows) -> tuple[dict[str, Any] | list[dict[str, An
     for number, flow in enumerate(moved.each):
         header, own = write_flow(flow)
         headers.append(header if moved.model == "clock" else header | {"collective": flow.collective.record()})
-        columns |= {_called(name, number): column for name, column in own.items()}
+        columns |= {_name_column(name, number): column for name, column in own.items()}
     return headers, columns
 
 
@@ -166,7 +166,7 @@ def read_flows(archive: ZipFile, header: Any, place: Topology | Fabric, collecti
     return Flows(tuple(read_flow(archive, one, place, own, number) for number, (one, own) in pairs))
 
 
-def _called(name: str, number: int) -> str:
+def _name_column(name: str, number: int) -> str:
     """Return what a column of one of several flows is called."""
     return f"{number}_{name}" if number else name
 
@@ -188,7 +188,7 @@ def column_names(header: object) -> list[str]:
         if one.get("clock") is not None:
             names += ("latency", "per_unit", *(_TIMES if one.get("routes") is not None else ()))
         names += ["generators"] if one.get("fold") is not None else []
-        found += [_called(name, number) for name in names]
+        found += [_name_column(name, number) for name in names]
     return found
 
 
@@ -203,7 +203,7 @@ def read_flow(
 
     def column(name: str, rows: int, kind: type[np.signedinteger[Any]]) -> NDArray[Any]:
         """Return a column of this flow."""
-        return read_column(archive, _called(name, number), rows, kind)
+        return read_column(archive, _name_column(name, number), rows, kind)
 
     pieces, sends = (read_integer(header, name, 0, MAX_ROWS) for name in ("pieces", "sends"))
     rows = dict.fromkeys(PIECES, pieces) | dict.fromkeys(SENDS, sends)
@@ -212,7 +212,7 @@ def read_flow(
         for name, count in rows.items()
         if name not in header["left_out"]
     }
-    columns = _expected(sends, columns["start"]) | columns
+    columns = _get_defaults(sends, columns["start"]) | columns
     more: dict[str, Any] = {}
     if header.get("routes") is not None:
         asked = _object(header, "routes")
@@ -259,7 +259,7 @@ def read_flow(
     return Flow(collective, place, model, units, **columns, steps=steps, **more)
 
 
-def _expected(sends: int, start: NDArray[Any]) -> dict[str, NDArray[Any]]:
+def _get_defaults(sends: int, start: NDArray[Any]) -> dict[str, NDArray[Any]]:
     """Return the columns that are omitted if they have these values."""
     return {"piece": np.arange(sends, dtype=np.int32), "end": start + 1, "part": np.zeros(sends, dtype=np.int8)}
 

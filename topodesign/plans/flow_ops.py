@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from topodesign.base.arrays import ranges, sealed
+from topodesign.base.arrays import ranges, seal_array
 from topodesign.base.errors import InfeasibleError, ScheduleError
 from topodesign.base.wording import with_article
 from topodesign.collectives import ALLREDUCE
 from topodesign.collectives.collective import Collective
 from topodesign.fabrics.fabric import Fabric
 from topodesign.plans.chunk_ops import unfold_pieces
-from topodesign.plans.flow import PIECES, SENDS, Circuits, Column, Flow, Routes, equal, same_fold
+from topodesign.plans.flow import PIECES, SENDS, Circuits, Column, Flow, Routes, equal, has_same_fold
 from topodesign.plans.rounds import COLUMNS, Rounds
 from topodesign.plans.rounds_ops import blocks_named, canonical, check_rows, check_units, find_links, renamed
 from topodesign.topology.symmetry import Symmetry
@@ -45,8 +45,8 @@ def rounds_of_flow(flow: Flow) -> Rounds:
 
 def _own_rounds(flow: Flow) -> Rounds:
     ends = (flow.end, flow.src, flow.dst, flow.of_sends(flow.block))
-    step, src, dst, block = (sealed(column.astype(np.int32, copy=False)) for column in ends)
-    lo, hi = (sealed(flow.of_sends(column).astype(np.int64, copy=False)) for column in (flow.lo, flow.hi))
+    step, src, dst, block = (seal_array(column.astype(np.int32, copy=False)) for column in ends)
+    lo, hi = (seal_array(flow.of_sends(column).astype(np.int64, copy=False)) for column in (flow.lo, flow.hi))
     head = flow.collective, flow.nodes, flow.units, flow.steps, flow.reduce_steps
     return Rounds(*head, step, src, dst, block, lo, hi)
 
@@ -199,7 +199,7 @@ def concatenate(first: Flow, second: Flow, *, begin: int | None = None, collecti
         raise ScheduleError("only flows over the same links are put after one another")
     if first.clock is not None and not (first.units == second.units and equal(first.clock, second.clock)):
         raise ScheduleError("only plans for the same links, units and sizes are put after one another")
-    if not same_fold(first.fold, second.fold):
+    if not has_same_fold(first.fold, second.fold):
         raise InfeasibleError("plans of different symmetries are not put after one another")
     units = math.lcm(first.units, second.units)
     check_units(units)

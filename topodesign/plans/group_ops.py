@@ -13,7 +13,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from topodesign.base.arrays import sealed
+from topodesign.base.arrays import seal_array
 from topodesign.base.errors import InfeasibleError, ScheduleError
 from topodesign.collectives import Collective
 from topodesign.collectives.collective import EVERYONE
@@ -144,7 +144,7 @@ def alongside(schedules: Sequence[Rounds], collective: Collective) -> Rounds:
     late = steps if collective.reduces else 0  # what is added up ends together: copying turned round
     step = np.concatenate([one.step + (late - one.steps if late else 0) for one in scaled]).astype(np.int32)
     rest = (np.concatenate([getattr(one, name) for one in scaled]) for name in COLUMNS[1:])
-    return Rounds(collective, schedules[0].nodes, units, steps, late, sealed(step), *map(sealed, rest))
+    return Rounds(collective, schedules[0].nodes, units, steps, late, seal_array(step), *map(seal_array, rest))
 
 
 def apart(topology: Topology, schedule: Rounds) -> list[tuple[Topology, Rounds]]:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from topodesign.base.arrays import sealed
+from topodesign.base.arrays import seal_array
 from topodesign.base.errors import ParameterError, TooLargeError
 from topodesign.collectives import Collective
 from topodesign.fabrics.fabric import Fabric
@@ -84,7 +84,9 @@ def common_ticks(
             "--set tick=1us of --algorithm tacos, which rounds them up and says by how much"
         )
     return LinkTimes(
-        Fraction(longest, below), sealed(np.array(waits, dtype=np.int64)), sealed(np.array(sends, dtype=np.int64))
+        Fraction(longest, below),
+        seal_array(np.array(waits, dtype=np.int64)),
+        seal_array(np.array(sends, dtype=np.int64)),
     )
 
 

@@ -18,7 +18,7 @@ from zipfile import ZipFile
 import numpy as np
 from numpy.typing import NDArray
 
-from topodesign.base.arrays import owned, sealed
+from topodesign.base.arrays import own_array, seal_array
 from topodesign.base.errors import ScheduleError
 from topodesign.collectives import Collective
 from topodesign.plans.archive import MAX_ROWS, read_column, read_flag, read_fraction, read_integer, read_integers
@@ -126,7 +126,7 @@ class Movement(ABC):
 
     def having(self, **changes: Any) -> Self:
         """Return a copy with other fields; given arrays are taken over."""
-        arrays = {name: sealed(value) for name, value in changes.items() if isinstance(value, np.ndarray)}
+        arrays = {name: seal_array(value) for name, value in changes.items() if isinstance(value, np.ndarray)}
         return replace(self, **(changes | arrays))  # type: ignore[type-var]  # subclasses are dataclasses
 
     # -- form ---------------------------------------------------------------------------------------------------------
@@ -141,7 +141,7 @@ class Movement(ABC):
                 column = getattr(self, name)
                 if not isinstance(column, np.ndarray) or column.dtype != dtype or column.shape != shape:
                     raise ScheduleError(f"column {name!r} must be an {np.dtype(dtype)} array of shape {shape}")
-                object.__setattr__(self, name, owned(column))
+                object.__setattr__(self, name, own_array(column))
 
     def check_ranges(self, **spans: tuple[int, int]) -> None:
         """Check the least and the greatest number of columns."""

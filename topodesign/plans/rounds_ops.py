@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from topodesign.base.arrays import distinct, ranges, sealed
+from topodesign.base.arrays import distinct, ranges, seal_array
 from topodesign.base.errors import ScheduleError, TooLargeError
 from topodesign.collectives import ALLGATHER, ALLREDUCE, REDUCE_SCATTER, Collective
 from topodesign.plans.archive import MAX_ROWS
@@ -37,7 +37,7 @@ def assemble(collective: Collective, nodes: int, units: int, steps: int, parts: 
     if not kept.all():
         columns = [column[kept] for column in columns]
     reduce_steps = steps if collective.reduces else 0
-    return Rounds(collective, nodes, units, steps, reduce_steps, *map(sealed, columns))
+    return Rounds(collective, nodes, units, steps, reduce_steps, *map(seal_array, columns))
 
 
 def check_units(units: int) -> None:
@@ -63,7 +63,7 @@ def reverse(schedule: Rounds) -> Rounds:
     dual, block, middle = schedule.collective.dual, schedule.block, schedule.steps - schedule.reduce_steps
     if schedule.collective.pairwise:  # what went from s to t now goes from t to s
         source, destination = np.divmod(block, schedule.nodes)
-        block = sealed((destination * schedule.nodes + source).astype(np.int32))
+        block = seal_array((destination * schedule.nodes + source).astype(np.int32))
     if len(dual.movements) == 1:
         middle = schedule.steps if dual.reduces else 0
     return schedule.having(
@@ -107,7 +107,9 @@ def allreduce(reduce_scatter: Rounds, allgather: Rounds) -> Rounds:
     later = (second.step + first.steps).astype(np.int32)
     rest = (np.concatenate((getattr(first, name), getattr(second, name))) for name in COLUMNS[1:])
     step = np.concatenate((first.step, later))
-    return Rounds(whole, first.nodes, units, first.steps + second.steps, first.steps, sealed(step), *map(sealed, rest))
+    return Rounds(
+        whole, first.nodes, units, first.steps + second.steps, first.steps, seal_array(step), *map(seal_array, rest)
+    )
 
 
 def halves(schedule: Rounds) -> tuple[Rounds, Rounds]:
@@ -121,8 +123,8 @@ def halves(schedule: Rounds) -> tuple[Rounds, Rounds]:
     second[0] = (second[0] - middle).astype(np.int32)
     nodes, units = schedule.nodes, schedule.units
     return (
-        Rounds(reduction, nodes, units, middle, middle, *map(sealed, first)),
-        Rounds(copying, nodes, units, schedule.steps - middle, 0, *map(sealed, second)),
+        Rounds(reduction, nodes, units, middle, middle, *map(seal_array, first)),
+        Rounds(copying, nodes, units, schedule.steps - middle, 0, *map(seal_array, second)),
     )
 
 

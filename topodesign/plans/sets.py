@@ -41,7 +41,7 @@ from topodesign.base.errors import FileFormatError, InfeasibleError, ParameterEr
 from topodesign.base.file_kinds import FileKind, expecting
 from topodesign.base.strict_json import parse_json
 from topodesign.base.text_files import read_text
-from topodesign.base.wording import counted
+from topodesign.base.wording import count_noun
 from topodesign.collectives import COLLECTIVES
 from topodesign.plans.files import load_plan, save_plan
 from topodesign.plans.plan import Plan
@@ -136,7 +136,7 @@ class PlanSet:
         """Raise InfeasibleError for a topology of another wiring."""
         found = wiring_digest(topology)
         if found != self.wiring:
-            own = self.topology or counted(self.nodes, "node")
+            own = self.topology or count_noun(self.nodes, "node")
             raise InfeasibleError(
                 f"{what} is of another wiring ({found[:19]}) than the plans of {self.folder} ({own}, "
                 f"{self.wiring[:19]}); make the set for it"

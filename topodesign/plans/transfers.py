@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from topodesign.base.arrays import earlier, sealed
+from topodesign.base.arrays import earlier, seal_array
 from topodesign.base.errors import ScheduleError
 from topodesign.collectives import ALLGATHER, ALLREDUCE, REDUCE_SCATTER, Collective
 from topodesign.plans.chunk_ops import find_height, sort_sends
@@ -182,7 +182,7 @@ def add_up(stages: Sequence[Flow]) -> Transfers:
     parts, step = list_parts(stages), 0
     for at, stage in enumerate(stages):
         adds = stage.collective.like(REDUCE_SCATTER)
-        carried = _carried(stage, parts[at + adds])
+        carried = _share_data(stage, parts[at + adds])
         height = find_height(stage)
         partial = (len(stages) + at) * ranks
         for tree, edges in _edges(stage, number.tolist()).items():
@@ -214,10 +214,10 @@ def add_up(stages: Sequence[Flow]) -> Transfers:
     check_units(units * ranks)
     table = _table(sends, units)
     table = table[:, np.lexsort((table[3], table[4], table[2], table[1], table[0]))]
-    end, src, dst, block, low, high = (sealed(np.ascontiguousarray(column)) for column in table)
+    end, src, dst, block, low, high = (seal_array(np.ascontiguousarray(column)) for column in table)
     made = _table(sums, units)
-    made = sealed(np.ascontiguousarray(made[:, np.argsort(made[0], kind="stable")]))
-    times = (sealed(end - 1), end, sealed(np.ones_like(end)))  # and what is moved is copied
+    made = seal_array(np.ascontiguousarray(made[:, np.argsort(made[0], kind="stable")]))
+    times = (seal_array(end - 1), end, seal_array(np.ones_like(end)))  # and what is moved is copied
     return Transfers(ALLREDUCE, ranks, units, Fraction(1), *times, src, dst, block, low, high, sums=made)
 
 
@@ -244,7 +244,7 @@ def _edges(stage: Flow, number: list[int]) -> dict[int, list[tuple[int, int]]]:
     return found
 
 
-def _carried(stage: Flow, held: dict[int, Part]) -> list[Part]:
+def _share_data(stage: Flow, held: dict[int, Part]) -> list[Part]:
     """Return the data share of every tree, of what its root holds."""
     weight = np.asarray(stage.weight)
     first = earlier(stage.block, weight)

@@ -1,7 +1,7 @@
 """Chunk flows unrolled into rounds between nodes.
 
 So they can be replayed as any schedule is, which is a second check: the verifiers share nothing. Switches and the
-routes through them are omitted, and so is how much a link can carry. :func:`pipelined` makes rounds on the links
+routes through them are omitted, and so is how much a link can carry. :func:`pipeline_trees` makes rounds on the links
 themselves, hop by hop, where nodes that are in no tree store and forward: trees of height h in C chunks take h + C - 1
 steps, each what the fullest link carries of a chunk.
 """
@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topodesign.base.arguments import require_at_least
-from topodesign.base.arrays import earlier, ranges, sealed
+from topodesign.base.arrays import earlier, ranges, seal_array
 from topodesign.base.errors import InfeasibleError
 from topodesign.collectives import Collective
 from topodesign.plans.chunk_ops import find_parts, find_teams, sort_sends, unfold_pieces
@@ -68,9 +68,9 @@ def unroll(flow: Flow, chunks: int = 1) -> tuple[Topology, Rounds]:
     low, high = (np.minimum(lo + at * width, units).ravel() for at in (chunk, chunk + 1))
     kept = low < high
     narrow = (np.tile(column, chunks)[kept].astype(np.int32) for column in (flow.src, flow.dst, flow.block[piece]))
-    step = sealed((first + chunk).ravel()[kept].astype(np.int32))
+    step = seal_array((first + chunk).ravel()[kept].astype(np.int32))
     head = flow.collective, flow.nodes, units, middle + _steps(height[~inward], chunks), middle
-    rounds = Rounds(*head, step, *map(sealed, (*narrow, low[kept], high[kept])))
+    rounds = Rounds(*head, step, *map(seal_array, (*narrow, low[kept], high[kept])))
     return graph_of(flow.topology, flow.src, flow.dst), rounds
 
 
@@ -123,7 +123,7 @@ def _depths(flow: Flow, adds: NDArray[np.bool_]) -> IntArray:
     return depth
 
 
-def pipelined(trees: Trees, chunks: int = 1, collective: Collective | None = None) -> Rounds:
+def pipeline_trees(trees: Trees, chunks: int = 1, collective: Collective | None = None) -> Rounds:
     """Return out-trees as rounds.
 
     Of an allgather or a broadcast; ``collective`` is what the rounds are of, where nodes that are none of its

@@ -16,14 +16,14 @@ from topodesign.base.cost import moore_distances
 from topodesign.base.declared import key, keys_of
 from topodesign.base.errors import ParameterError
 from topodesign.base.progress import Progress, tell
-from topodesign.base.records import Result, Table, shortened
+from topodesign.base.records import Result, Table, shorten_text
 from topodesign.base.units import as_share, format_excess
 from topodesign.fabrics.places import as_topology
 from topodesign.pricing.efforts import EFFORTS, Effort
-from topodesign.pricing.split_routes import equal_split, own_distances
+from topodesign.pricing.split_routes import bound_own_distances, equal_split
 from topodesign.solve.flows.columns import tree_flow
 from topodesign.solve.flows.concurrent import ConcurrentFlow
-from topodesign.solve.flows.potentials import GAP, balanced_flow
+from topodesign.solve.flows.potentials import GAP, find_balanced_flow
 from topodesign.topology.factors import factors_of
 from topodesign.topology.library import TopologyLike
 from topodesign.topology.quotient import quotient
@@ -149,7 +149,7 @@ class AllToAll(Result):
     def name(self) -> str:
         """The spec, if it has one."""
         spec = self.topology.spec
-        return "a topology without a spec" if spec is None else shortened(str(spec))
+        return "a topology without a spec" if spec is None else shorten_text(str(spec))
 
     def words(self) -> str:
         """Return the price in words: exact, with a gap, or a bound."""
@@ -165,9 +165,9 @@ class AllToAll(Result):
         rows = [
             ("all-to-all", self.words()),
             ("found by", self.method),
-            ("bound by own distances", _known(self.distances)),
-            ("equal split", _known(self.equal_split)),
-            ("best shortest paths", _known(self.shortest_paths)),
+            ("bound by own distances", _format_known(self.distances)),
+            ("equal split", _format_known(self.equal_split)),
+            ("best shortest paths", _format_known(self.shortest_paths)),
         ]
         return Table(self.name, ("", " "), tuple(row for row in rows if row[1]), frozenset(("", " ")))
 
@@ -250,7 +250,7 @@ def all_to_all(
     if wanted == "quick" and size > _QUICK_BOUNDS:
         tell(progress, 1.0)
         return AllToAll(graph, moore, None, "distances of any topology", moore, None, None, None)
-    near, split = own_distances(small), equal_split(small)
+    near, split = bound_own_distances(small), equal_split(small)
     bounds = AllToAll(graph, max(near, moore), split, "equal split", moore, near, split, None)
     few = rows <= QUICK_ROWS and graph.nodes <= _QUICK_NODES and size * rows <= _QUICK_TREES
     if wanted in {"exact", "auto", "quick"} and not (few if wanted == "quick" else rows <= EXACT_ROWS):
@@ -261,7 +261,7 @@ def all_to_all(
             return replace(bounds, lower=value, upper=value, method="dimension by dimension", factors=product)
     ways: dict[str, Callable[[], ConcurrentFlow | None]] = {
         "exact": lambda: tree_flow(small, seconds=limit, progress=progress),
-        "approximate": lambda: balanced_flow(small, gap=share, seconds=limit, progress=progress),
+        "approximate": lambda: find_balanced_flow(small, gap=share, seconds=limit, progress=progress),
         "bounds": lambda: None,
     }
     if wanted == "quick":
@@ -311,5 +311,5 @@ def _short(value: Fraction) -> str:
     return str(value) if value.denominator < 10**9 else f"{float(value):.9g}"
 
 
-def _known(value: Fraction | None) -> str:
+def _format_known(value: Fraction | None) -> str:
     return "" if value is None else f"{_short(value)} = {float(value):.6f}"

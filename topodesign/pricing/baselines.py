@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from topodesign.base.cost import Cost
-from topodesign.base.wording import counted
+from topodesign.base.wording import count_noun
 from topodesign.pricing.workload import Workload
 
 
@@ -29,12 +29,12 @@ def baselines(nodes: int, degree: int, workload: Workload) -> list[Baseline]:
 
     Efficient Direct-Connect Topologies, section 8.2.
     """
-    found = [] if degree % 2 or nodes < 3 else _shifted_rings(nodes, degree, workload)
+    found = [] if degree % 2 or nodes < 3 else _price_shifted_rings(nodes, degree, workload)
     trees = double_binary_tree(nodes, degree, workload)
     return found if trees is None else [*found, trees]
 
 
-def _shifted_rings(nodes: int, degree: int, workload: Workload) -> list[Baseline]:
+def _price_shifted_rings(nodes: int, degree: int, workload: Workload) -> list[Baseline]:
     """Return TopoOpt's superposed bidirectional rings.
 
     With N-1 steps each way, and with SPFF on each (appendix E.3).
@@ -48,7 +48,7 @@ def _shifted_rings(nodes: int, degree: int, workload: Workload) -> list[Baseline
     )
     costs = [Cost(steps, Fraction(nodes - 1, nodes)) for _, steps, _ in ways]
     return [
-        Baseline(name, cost, workload.allreduce(cost), f"{counted(degree // 2, 'two-way ring')}, {model}")
+        Baseline(name, cost, workload.allreduce(cost), f"{count_noun(degree // 2, 'two-way ring')}, {model}")
         for cost, (name, _, model) in zip(costs, ways, strict=True)
     ]
 
@@ -75,15 +75,14 @@ def double_binary_tree(nodes: int, degree: int, workload: Workload) -> Baseline 
     for size in workload.sizes:
         whole = size * 8 * degree / (2 * pairs * workload.bandwidth)  # one tree's data over one link
         times.append(
-            min(_pipelined(depth, chunks, workload.alpha, whole) for chunks in _chunks(depth, workload, whole))
+            min(_time_pipeline(depth, chunks, workload.alpha, whole) for chunks in _chunks(depth, workload, whole))
         )
-    model = (
-        f"{counted(pairs, 'pair')} of trees of {depth} levels, reduce then broadcast, best number of pipelined chunks"
-    )
+    trees = f"{count_noun(pairs, 'pair')} of trees of {depth} levels"
+    model = f"{trees}, reduce then broadcast, best number of pipelined chunks"
     return Baseline("double binary tree", None, tuple(times), model)
 
 
-def _pipelined(depth: int, chunks: int, alpha: Fraction, whole: Fraction) -> Fraction:
+def _time_pipeline(depth: int, chunks: int, alpha: Fraction, whole: Fraction) -> Fraction:
     return 2 * (depth + chunks - 1) * (alpha + whole / chunks)
 
 

@@ -15,10 +15,10 @@ import numpy as np
 from topodesign.base.compiled import LARGEST
 from topodesign.base.cost import Cost
 from topodesign.base.errors import TopologyError
-from topodesign.base.progress import Progress, each, in_pieces
+from topodesign.base.progress import Progress, in_pieces, iterate_with_progress
 from topodesign.pricing import kernels
 from topodesign.solve.maxflow import matching_flow
-from topodesign.topology.topology import IntArray, Topology, disconnected
+from topodesign.topology.topology import IntArray, Topology, make_disconnected_error
 
 _CORES = os.cpu_count() or 1
 _MOST_PORTS = 2**20
@@ -157,7 +157,7 @@ class _Loads:
             nodes, links.indptr, links.dst, links.capacity, self._numerator, self._denominator
         )
         if farthest < 0:
-            raise disconnected(self._topology)
+            raise make_disconnected_error(self._topology)
         self._farthest = max(self._farthest, farthest)
 
     def found(self) -> tuple[IntArray, IntArray]:
@@ -196,7 +196,9 @@ def girth(topology: Topology, *, all_sources: bool = False, progress: Progress |
     return _shortest_cycle(topology, all_sources, progress, undirected=False)
 
 
-def undirected_girth(topology: Topology, *, all_sources: bool = False, progress: Progress | None = None) -> int | None:
+def compute_undirected_girth(
+    topology: Topology, *, all_sources: bool = False, progress: Progress | None = None
+) -> int | None:
     """Return the length of the shortest undirected cycle, or None.
 
     Of a duplex topology; no link is taken back and forth.
@@ -252,7 +254,7 @@ def wide_layer_loads(topology: Topology, sources: IntArray, progress: Progress |
     Array-wise, for any number of neighbours.
     """
     loads: list[Fraction] = []
-    for source in each(sources.tolist(), progress):
+    for source in iterate_with_progress(sources.tolist(), progress):
         for x, (hops, capacity, _) in enumerate(next_hops(topology, source)):
             if x == len(loads):
                 loads.append(Fraction(0))
@@ -280,7 +282,7 @@ def next_hops(topology: Topology, source: int) -> list[tuple[IntArray, IntArray,
         inside[frontier] = True
         onward = inside[topology.src] & ~seen[topology.dst]
         if not onward.any():
-            raise disconnected(topology)
+            raise make_disconnected_error(topology)
         np.bitwise_or.at(hops, topology.dst[onward], hops[topology.src[onward]])
         frontier = np.unique(topology.dst[onward])
         seen[frontier] = True

@@ -33,7 +33,7 @@ from topodesign.base.progress import in_pieces, part
 from topodesign.pricing.closed_form import fullest, layer_loads
 from topodesign.pricing.deferral_kernels import CLASS_BITS, CLASSES, NOT_YET, choose_relays, deliver
 from topodesign.pricing.node_order import node_order
-from topodesign.pricing.relays import UnitLinks, balanced_relays
+from topodesign.pricing.relays import UnitLinks, iterate_balanced_relays
 from topodesign.topology.symmetry import Symmetry
 from topodesign.topology.topology import IntArray, Topology
 
@@ -122,7 +122,7 @@ def count_receivers(topology: Topology) -> int:
     return topology.nodes if few is None else len(few)
 
 
-def why_not(topology: Topology, steps: int, most: int | None = None) -> str | None:
+def explain_no_deferral(topology: Topology, steps: int, most: int | None = None) -> str | None:
     """Return why a topology has no deferred schedule, or None.
 
     It may be too large or too wide for its diameter.
@@ -157,29 +157,29 @@ def defer(
     * ``topology``: strongly connected, without switches.
     * ``progress``: called with the share of what is to be tried at most.
     * ``by_orbits``: take only what is found with the known symmetry.
-    * ``most``: how much work looking without that symmetry may be, as of :func:`why_not`.
+    * ``most``: how much work looking without that symmetry may be, as of :func:`explain_no_deferral`.
     """
     common, topology = in_lowest_terms(topology)
     layers = layer_loads(topology.transpose())
-    if (why := why_not(topology, len(layers))) is not None:
+    if (why := explain_no_deferral(topology, len(layers))) is not None:
         raise (TopologyError if topology.degree > _MOST_LINKS else TooLargeError)(why)
     few = _images(topology)
     bare = Topology.from_arrays(topology.nodes, topology.src, topology.dst, topology.capacity)
     alone = few is not None and (
-        by_orbits or len(few.taken) > _FEW_IMAGES or why_not(bare, len(layers), most) is not None
+        by_orbits or len(few.taken) > _FEW_IMAGES or explain_no_deferral(bare, len(layers), most) is not None
     )
     if few is None:
-        best = _best_of_parts(_found(bare, layers, None, progress), bare, layers, None)
+        best = _best_of_parts(_search_parts(bare, layers, None, progress), bare, layers, None)
     else:
-        whole = _found(topology, layers, few, progress if alone else part(progress, 0, 1 / 4))
+        whole = _search_parts(topology, layers, few, progress if alone else part(progress, 0, 1 / 4))
         best = _best_of_parts(whole, topology, layers, few)
-        if not alone and _worth_more(_carried(whole), ceil(_least(topology))):
-            found = _found(bare, layers, None, part(progress, 1 / 4, 1))
-            best = min(best, _best_of_parts(found, bare, layers, None), key=_carried)
+        if not alone and _worth_more(_sum_loads(whole), ceil(_least(topology))):
+            found = _search_parts(bare, layers, None, part(progress, 1 / 4, 1))
+            best = min(best, _best_of_parts(found, bare, layers, None), key=_sum_loads)
     return best if common == 1 else replace(best, loads=tuple(load / common for load in best.loads))
 
 
-def _carried(found: Deferral) -> Fraction:
+def _sum_loads(found: Deferral) -> Fraction:
     """Return what a link carries in all steps."""
     return sum(found.loads, Fraction(0))
 
@@ -197,13 +197,13 @@ def _best_of_parts(best: Deferral, topology: Topology, layers: list[Fraction], f
     left, order = _PARTS_WORK - work, None
     for parts in _several_parts(topology, least):
         left -= work * parts
-        if left < 0 or not _worth_more(_carried(best), least):
+        if left < 0 or not _worth_more(_sum_loads(best), least):
             break
         if few is not None:
-            best = min(best, _found(topology, layers, few, None, parts), key=_carried)
+            best = min(best, _search_parts(topology, layers, few, None, parts), key=_sum_loads)
             continue
         order = node_order(topology) if order is None else order
-        best = min(best, _found_in(order, topology, layers, parts), key=_carried)
+        best = min(best, _search_in_order(order, topology, layers, parts), key=_sum_loads)
         order = order[np.random.default_rng(parts).permutation(len(order))]
     return best
 
@@ -214,11 +214,11 @@ def _several_parts(topology: Topology, least: Fraction) -> list[int]:
     return sorted([*_PARTS, natural] if natural <= _MOST_PARTS else _PARTS)
 
 
-def _found_in(order: IntArray, topology: Topology, layers: list[Fraction], parts: int) -> Deferral:
+def _search_in_order(order: IntArray, topology: Topology, layers: list[Fraction], parts: int) -> Deferral:
     """Return the best schedule without symmetry, in a fixed order of nodes."""
     place = np.argsort(order)
     links = place[topology.src], place[topology.dst], topology.capacity
-    found = _found(Topology.from_arrays(topology.nodes, *links), layers, None, None, parts)
+    found = _search_parts(Topology.from_arrays(topology.nodes, *links), layers, None, None, parts)
     columns = (place[:, None] * parts + np.arange(parts)).ravel()
     time, source = found.time[place][:, columns], found.source[place][:, columns]
     return replace(found, time=time, source=np.where(time > 0, order[source], 0).astype(np.int32))
@@ -236,7 +236,7 @@ def _worth_more(total: int | Fraction, least: int | Fraction) -> bool:
     return (total - least) * _WORTH > least
 
 
-def _found(
+def _search_parts(
     topology: Topology,
     layers: list[Fraction],
     few: _Images | None,
@@ -261,7 +261,7 @@ def _found(
     for choice in range(choices):
         by_shard = np.empty((len(receivers) * parts, nodes), np.int16)
         forwards = np.zeros((len(receivers), steps + 1), np.int32)
-        links = *_mixed((topology.indptr, topology.dst), choice), *_mixed(into, choice)
+        links = *_shuffle_links((topology.indptr, topology.dst), choice), *_shuffle_links(into, choice)
         if choose_relays(np.repeat(receivers, parts), *links, orbit, by_shard, forwards) < 0:
             raise DisconnectedError("some nodes do not reach each other")
         code = np.ascontiguousarray(by_shard.T) if few is None else few.turned(by_shard, parts)
@@ -277,12 +277,12 @@ def _found(
                 break
             room = max(1, least - sum(rooms[:-last]))
             ahead = part(progress, (last - 1) / _LAST_STEPS, last / _LAST_STEPS)
-            for chosen in balanced_relays(by_shard, unit, steps, last, room, progress=ahead):
+            for chosen in iterate_balanced_relays(by_shard, unit, steps, last, room, progress=ahead):
                 search = _Search((first, other, moved, np.ascontiguousarray(chosen.T)), rooms, None)
                 best = min(best, (search.last(last), search), key=_total)
     tried, search = best
     _, _, time, link = search.filled(tried)
-    return _counted(topology, receivers, first, time, link)
+    return _count_loads(topology, receivers, first, time, link)
 
 
 def _in_parts(names: NDArray[np.int32], parts: int) -> NDArray[np.int32]:
@@ -294,7 +294,7 @@ def _total(found: tuple[_Tried, _Search]) -> int:
     return found[0][0]
 
 
-def _mixed(links: tuple[IntArray, IntArray], choice: int) -> tuple[IntArray, IntArray]:
+def _shuffle_links(links: tuple[IntArray, IntArray], choice: int) -> tuple[IntArray, IntArray]:
     """Return link orders, the first as given, the others shuffled."""
     first, other = links
     if choice == 0:
@@ -391,17 +391,17 @@ class _Search:
 
     def last(self, count: int) -> _Tried:
         """Return the schedule that defers in so many last steps."""
-        return self._tried(count - 1)
+        return self._try_last(count - 1)
 
     def best(self, least: int) -> _Tried:
         """Return the best tried schedule; none can carry less than the least."""
         steps = len(self._rooms)
         middle = max(1, steps // 2)
-        best = self._tried(middle)
+        best = self._try_last(middle)
         for way in (1, -1):
             back = middle + way
             while 1 <= back < steps and best[0] > least:
-                other = self._tried(back)
+                other = self._try_last(back)
                 if other[0] >= best[0]:
                     break
                 best, back = other, back + way
@@ -419,7 +419,7 @@ class _Search:
             self._deliver(time, link, step, self._rooms[step - 1], take=True)
         return tried
 
-    def _tried(self, back: int) -> _Tried:
+    def _try_last(self, back: int) -> _Tried:
         """Return the schedule that defers in the last step and some before it."""
         steps = len(self._rooms)
         if self._progress is not None:
@@ -447,7 +447,7 @@ class _Search:
         return max(rooms)
 
 
-def _counted(
+def _count_loads(
     topology: Topology, receivers: IntArray, first: IntArray, time: NDArray[np.int16], link: NDArray[np.uint8]
 ) -> Deferral:
     """Return the schedule with senders and loads, counted by link."""

@@ -15,7 +15,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from topodesign.base.compiled import Ints, Masks, compiled, find, sort, tiered
+from topodesign.base.compiled import Ints, Masks, compile_kernel, find, sort, tier_kernel
 from topodesign.pricing.kernels import _augment, _whole_first, search
 
 Shorts = NDArray[np.int16]
@@ -29,7 +29,7 @@ _MUST, _FORKS, _LEADS, _ENDS = 0, 1, 2, 3
 _TABLE_BITS = 16  # keys of so many bits are counted in a table, which beats sorting them
 
 
-@tiered(lambda shards, out_first, out_other, in_first, in_other, *_: 4 * len(shards) * len(in_other))
+@tier_kernel(lambda shards, out_first, out_other, in_first, in_other, *_: 4 * len(shards) * len(in_other))
 def choose_relays(
     shards: Ints,
     out_first: Ints,
@@ -127,7 +127,7 @@ def choose_relays(
     return diameter
 
 
-@tiered(lambda begin, end, in_first, in_other, moved, code, *_: 2 * (end - begin) * len(code[0]) * 4)
+@tier_kernel(lambda begin, end, in_first, in_other, moved, code, *_: 2 * (end - begin) * len(code[0]) * 4)
 def deliver(
     begin: int,
     end: int,
@@ -189,7 +189,7 @@ def deliver(
             found += 1
         if found == 0:
             continue
-        groups = _numbered(keys[:found], ports + CLASS_BITS, place, kinds, counts)
+        groups = _number_keys(keys[:found], ports + CLASS_BITS, place, kinds, counts)
         masks, urgencies = np.empty(groups, np.uint64), np.empty(groups, np.int64)
         for g in range(groups):
             urgencies[g] = np.int64(kinds[g] >> over)
@@ -229,8 +229,8 @@ def deliver(
     return room
 
 
-@compiled
-def _numbered(keys: Masks, bits: int, place: Ints, kinds: Masks, counts: Ints) -> int:
+@compile_kernel
+def _number_keys(keys: Masks, bits: int, place: Ints, kinds: Masks, counts: Ints) -> int:
     """Replace sorted keys by numbers and counts; return their number.
 
     ``place`` holds zeros, before and after, for all keys of as many bits as it has room for.

@@ -45,12 +45,12 @@ def price_both(topology: Topology, *, all_sources: bool = False, progress: Progr
 
     An allgather is a reduce-scatter on the transpose, backwards (Efficient Direct-Connect Topologies, Theorem 1).
     """
-    return _both_ways(
+    return _price_both_ways(
         topology, progress, lambda graph, done: closed_form.price(graph, all_sources=all_sources, progress=done)
     )
 
 
-def _both_ways(
+def _price_both_ways(
     topology: Topology, progress: Progress | None, cost: Callable[[Topology, Progress | None], Cost]
 ) -> tuple[Cost, Cost]:
     """Return the costs on a topology and its transpose."""
@@ -93,10 +93,10 @@ def price_deferred(topology: TopologyLike, *, progress: Progress | None = None) 
     (True, True)
     """
     graph = as_topology(topology)
-    return dearer(*map(not_above, price_both(graph), deferred_both(graph, progress)))
+    return dearer(*map(not_above, price_both(graph), price_both_deferred(graph, progress)))
 
 
-def deferred_both(
+def price_both_deferred(
     topology: Topology, progress: Progress | None = None, *, most: int | None = None
 ) -> tuple[Cost, Cost]:
     """Return the deferred costs, which may be above those of SPFF.
@@ -104,7 +104,7 @@ def deferred_both(
     Errors are those of :func:`price_deferred`. ``most`` is the work for each beyond which schedules without the known
     symmetry are not looked for.
     """
-    return _both_ways(topology, progress, partial(split_deferral.price_deferred, most=most))
+    return _price_both_ways(topology, progress, partial(split_deferral.price_deferred, most=most))
 
 
 def not_above(spff: Cost, later: Cost) -> Cost:

@@ -17,7 +17,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from topodesign.base.compiled import LARGEST, Ints, Masks, compiled, find, next_random, sort, tiered
+from topodesign.base.compiled import LARGEST, Ints, Masks, compile_kernel, find, next_random, sort, tier_kernel
 
 MAX_NEIGHBOURS = 64  # neighbours that a bit mask can tell apart
 
@@ -25,7 +25,7 @@ _TABLE = 2**16  # masks of up to 16 neighbours are counted in a table, which bea
 _SETS_PER_GROUP = 80  # up to so many sets of links for each group all are looked at, which beats a flow
 
 
-@compiled
+@compile_kernel
 def _bits(mask: np.uint64) -> int:
     """Return the number of ones."""
     count = 0
@@ -35,7 +35,7 @@ def _bits(mask: np.uint64) -> int:
     return count
 
 
-@tiered(lambda source, indptr, dst, *_: len(dst) // 2)
+@tier_kernel(lambda source, indptr, dst, *_: len(dst) // 2)
 def search(source: int, indptr: Ints, dst: Ints, distance: Ints, mask: Masks, queue: Ints) -> int:
     """Search breadth-first from a node; return the nodes reached.
 
@@ -74,7 +74,7 @@ def search(source: int, indptr: Ints, dst: Ints, distance: Ints, mask: Masks, qu
     return reached
 
 
-@compiled
+@compile_kernel
 def _layer(first: int, distance: Ints, queue: Ints, mask: Masks, layer: Masks) -> int:
     """Copy the masks of a layer in visiting order; return its end."""
     last = first
@@ -84,7 +84,7 @@ def _layer(first: int, distance: Ints, queue: Ints, mask: Masks, layer: Masks) -
     return last
 
 
-@compiled
+@compile_kernel
 def _group(masks: Masks, neighbours: int, place: Ints, group_mask: Masks, group_count: Ints) -> int:
     """Group equal next-hop masks with counts; return the number of groups.
 
@@ -113,7 +113,7 @@ def _group(masks: Masks, neighbours: int, place: Ints, group_mask: Masks, group_
     return groups
 
 
-@compiled
+@compile_kernel
 def _even_split_fits(
     groups: int, group_mask: Masks, group_count: Ints, capacity: Ints, p: int, q: int, scale: int, load: Ints
 ) -> bool:
@@ -134,7 +134,7 @@ def _even_split_fits(
     return True
 
 
-@compiled
+@compile_kernel
 def _augment(groups: int, group_mask: Masks, excess: Ints, room: Ints, flow: Ints) -> np.uint64:
     """Complete a partial flow of groups over links by augmenting paths.
 
@@ -191,8 +191,8 @@ def _augment(groups: int, group_mask: Masks, excess: Ints, room: Ints, flow: Int
     return np.uint64(0)
 
 
-@compiled
-def _violated_set(
+@compile_kernel
+def _find_violated_set(
     groups: int, group_mask: Masks, group_count: Ints, capacity: Ints, p: int, q: int, scale: int
 ) -> np.uint64:
     """Route all groups at p/q; return 0 or the links of a violated set.
@@ -216,7 +216,7 @@ def _violated_set(
     return _augment(groups, group_mask, excess, room, flow)
 
 
-@compiled
+@compile_kernel
 def _fullest_set(groups: int, group_mask: Masks, group_count: Ints, capacity: Ints, p: int, q: int) -> tuple[int, int]:
     """Return max(p/q, the largest ratio over all link sets), by enumeration."""
     sets = 1 << len(capacity)
@@ -236,7 +236,7 @@ def _fullest_set(groups: int, group_mask: Masks, group_count: Ints, capacity: In
     return p, q
 
 
-@compiled
+@compile_kernel
 def _raise_load(
     groups: int, group_mask: Masks, group_count: Ints, capacity: Ints, p: int, q: int, scale: int, load: Ints
 ) -> tuple[int, int]:
@@ -251,7 +251,7 @@ def _raise_load(
     while not _even_split_fits(groups, group_mask, group_count, capacity, p, q, scale, load):
         if groups * _SETS_PER_GROUP >= 1 << min(len(capacity), 62):
             return _fullest_set(groups, group_mask, group_count, capacity, p, q)
-        links = _violated_set(groups, group_mask, group_count, capacity, p, q, scale)
+        links = _find_violated_set(groups, group_mask, group_count, capacity, p, q, scale)
         if links == 0:
             break
         p, q = 0, 0
@@ -264,7 +264,7 @@ def _raise_load(
     return p, q
 
 
-@compiled
+@compile_kernel
 def _split_scale(neighbours: int) -> int:
     """Return a common multiple of group sizes up to ``neighbours``."""
     scale = 1
@@ -276,7 +276,7 @@ def _split_scale(neighbours: int) -> int:
     return scale
 
 
-@tiered(lambda sources, indptr, dst, *_: len(sources) * len(dst) // 2)
+@tier_kernel(lambda sources, indptr, dst, *_: len(sources) * len(dst) // 2)
 def worst_loads(
     sources: Ints,
     indptr: Ints,
@@ -329,7 +329,7 @@ def worst_loads(
     return farthest
 
 
-@tiered(lambda sources, _indptr, dst, *_: len(sources) * min(len(dst), 256))
+@tier_kernel(lambda sources, _indptr, dst, *_: len(sources) * min(len(dst), 256))
 def shortest_cycle(sources: Ints, indptr: Ints, dst: Ints, undirected: bool, shortest: int) -> int:
     """Return the shortest cycle near some nodes, at most ``shortest``.
 
@@ -374,7 +374,7 @@ def shortest_cycle(sources: Ints, indptr: Ints, dst: Ints, undirected: bool, sho
 SCALE = 720720  # the least common multiple of 1 to 16: loads of up to 16 single links are whole multiples of 1/SCALE
 
 
-@compiled
+@compile_kernel
 def _fill_set(chosen: Ints, size: int, partner: Ints, taken: NDArray[np.bool_], state: Masks) -> bool:
     """Complete a set with random elements and partners; False on failure."""
     links, pool = len(chosen), len(partner)
@@ -397,7 +397,7 @@ def _fill_set(chosen: Ints, size: int, partner: Ints, taken: NDArray[np.bool_], 
     return size == links
 
 
-@compiled
+@compile_kernel
 def _whole_first(groups: int, group_mask: Masks, excess: Ints, room: Ints, flow: Ints) -> None:
     """Start a flow with few splits."""
     k = len(room)
@@ -420,7 +420,7 @@ def _whole_first(groups: int, group_mask: Masks, excess: Ints, room: Ints, flow:
                 excess[g] -= amount
 
 
-@tiered(lambda sources, indptr, dst, *_: 2 * len(sources) * len(dst))
+@tier_kernel(lambda sources, indptr, dst, *_: 2 * len(sources) * len(dst))
 def split_rows(
     sources: Ints, indptr: Ints, dst: Ints, capacity: Ints, units: int, numerator: Ints, denominator: Ints, rows: Ints
 ) -> int:

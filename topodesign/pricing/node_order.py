@@ -20,13 +20,13 @@ def node_order(topology: Topology) -> IntArray:
     nodes, again and again (colour refinement). Where some are left alike, mostly images of each other, one is picked,
     and others are distinguished by it.
     """
-    kinds = _refined(topology, np.unique(_walks(topology), return_inverse=True)[1].astype(np.int64))
+    kinds = _refine_classes(topology, np.unique(_walks(topology), return_inverse=True)[1].astype(np.int64))
     for _ in range(_MOST_PICKED):
         several = np.flatnonzero(np.bincount(kinds) > 1)
         if not len(several):
             break
         kinds[np.flatnonzero(kinds == several[0])[0]] = topology.nodes
-        kinds = _refined(topology, kinds)
+        kinds = _refine_classes(topology, kinds)
     return np.argsort(kinds, kind="stable")
 
 
@@ -41,27 +41,31 @@ def _walks(topology: Topology) -> NDArray[np.uint64]:
         if len(first):
             longer[reached] = np.add.reduceat(walks[source] * capacity[:, None], first)
         walks = longer
-        words = _mixed(walks)
-        told = _mixed(told + _mixed(words.sum(0)) * _ODD[0] + _mixed(words.sum(1)) * _ODD[1] + words.diagonal())
+        words = _mix_words(walks)
+        told = _mix_words(
+            told + _mix_words(words.sum(0)) * _ODD[0] + _mix_words(words.sum(1)) * _ODD[1] + words.diagonal()
+        )
     return told
 
 
-def _refined(topology: Topology, kinds: IntArray) -> IntArray:
+def _refine_classes(topology: Topology, kinds: IntArray) -> IntArray:
     """Return classes of nodes refined by the classes of their neighbours."""
     names, kinds = np.unique(kinds, return_inverse=True)
     while len(names) < topology.nodes:
         known, capacity = len(names), topology.capacity.astype(np.uint64) * _ODD[2]
-        words = _mixed(kinds.astype(np.uint64))
+        words = _mix_words(kinds.astype(np.uint64))
         there, back = np.zeros_like(words), np.zeros_like(words)
-        np.add.at(there, topology.src, _mixed(words[topology.dst] + capacity))
-        np.add.at(back, topology.dst, _mixed(words[topology.src] ^ capacity))
-        names, kinds = np.unique(_mixed(words + _mixed(there) * _ODD[0] + _mixed(back) * _ODD[1]), return_inverse=True)
+        np.add.at(there, topology.src, _mix_words(words[topology.dst] + capacity))
+        np.add.at(back, topology.dst, _mix_words(words[topology.src] ^ capacity))
+        names, kinds = np.unique(
+            _mix_words(words + _mix_words(there) * _ODD[0] + _mix_words(back) * _ODD[1]), return_inverse=True
+        )
         if len(names) <= known:
             break
     return kinds.astype(np.int64)
 
 
-def _mixed(words: NDArray[np.uint64]) -> NDArray[np.uint64]:
+def _mix_words(words: NDArray[np.uint64]) -> NDArray[np.uint64]:
     """Return 64-bit words mixed from words (the end of SplitMix64)."""
     words = (words + _ODD[0]) * _ODD[1]
     words = (words ^ (words >> np.uint64(30))) * _ODD[1]

@@ -69,7 +69,7 @@ def best_split(block: Block) -> Split:
     Efficient Direct-Connect Topologies, appendix E.2, LP (21). The paper drops a link without traffic and solves again;
     here all sets of links with the smallest latencies are compared, one of which is optimal.
     """
-    return min(map(_certified, _parts(block)), key=lambda split: split.time)
+    return min(map(_certify, _parts(block)), key=lambda split: split.time)
 
 
 def _parts(block: Block) -> Iterator[Block]:
@@ -80,7 +80,7 @@ def _parts(block: Block) -> Iterator[Block]:
             yield Block(hops, block.alpha, block.rate)
 
 
-def _certified(block: Block) -> Split:
+def _certify(block: Block) -> Split:
     """Return the exact optimum.
 
     Starts from the bound of all links together and mends it by minimum cuts.

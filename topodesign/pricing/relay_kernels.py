@@ -9,11 +9,11 @@ from a node that has it by then.
 
 from __future__ import annotations
 
-from topodesign.base.compiled import LARGEST, Ints, compiled, tiered
+from topodesign.base.compiled import LARGEST, Ints, compile_kernel, tier_kernel
 from topodesign.pricing.deferral_kernels import CLASSES, Bytes, Shorts
 
 
-@tiered(lambda code, time, link, first, other, *rest: 8 * len(rest[4]) * len(other))
+@tier_kernel(lambda code, time, link, first, other, *rest: 8 * len(rest[4]) * len(other))
 def balance_relays(
     code: Shorts,
     time: Shorts,
@@ -62,7 +62,7 @@ def balance_relays(
             )
 
 
-@compiled
+@compile_kernel
 def _choose_links(
     first: Ints,
     other: Ints,
@@ -96,7 +96,7 @@ def _choose_links(
         over[node] = best - begin
 
 
-@compiled
+@compile_kernel
 def _choose_steps(
     first: Ints,
     other: Ints,

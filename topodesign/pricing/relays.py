@@ -59,7 +59,7 @@ class UnitLinks:
         return place
 
 
-def balanced_relays(
+def iterate_balanced_relays(
     code: NDArray[np.int16], links: UnitLinks, steps: int, last: int, room: int, *, progress: Progress | None = None
 ) -> Iterator[NDArray[np.int16]]:
     """Yield relays of the last steps, for several splits between steps.

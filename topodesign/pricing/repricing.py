@@ -64,7 +64,7 @@ class Priced:
         return numerator[most[most > 0]], denominator[most[most > 0]]
 
 
-def priced(topology: Topology) -> Priced:
+def price_topology(topology: Topology) -> Priced:
     """Price a topology from every node, and keep the loads."""
     rows = [largest_loads(topology, np.array([node])) for node in range(topology.nodes)]
     distance = np.array([distances(topology, node) for node in range(topology.nodes)], dtype=np.int32)

@@ -18,7 +18,7 @@ from topodesign.topology.topology import IntArray
 _FINEST, _MOST = 2**40, 2**62
 
 
-def own_distances(quotient: Quotient) -> Fraction:
+def bound_own_distances(quotient: Quotient) -> Fraction:
     """Return the all-to-all bound of a topology's own distances.
 
     Every link has the same price.

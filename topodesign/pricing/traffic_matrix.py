@@ -60,11 +60,11 @@ def as_demand(value: MatrixLike, fabric: Fabric, *, tokens: int | None = None, s
     found = _DRAWN.fullmatch(value.strip()) if isinstance(value, str) else None
     if found is not None:
         many = as_integer("tokens", 4096 if tokens is None else tokens, 1, 10**9)
-        return _placed(fabric, _drawn(found, nodes, many, as_seed(seed or 0)))
+        return _place_matrix(fabric, _draw_matrix(found, nodes, many, as_seed(seed or 0)))
     if tokens is not None or seed is not None:
         raise ParameterError("tokens and seed are for distributions such as zipf:1.2; this matrix is given")
     if not isinstance(value, str | Path):
-        return _placed(fabric, _whole(value))
+        return _place_matrix(fabric, _whole(value))
     if not str(value).lower().endswith(".csv"):
         raise ParameterError(f"traffic is a .csv file or a distribution such as zipf:1.2, not {str(value)!r:.60}")
     path = as_path(value)
@@ -73,7 +73,7 @@ def as_demand(value: MatrixLike, fabric: Fabric, *, tokens: int | None = None, s
         line = next(csv_rows(text, comments=True), None)
         if line is not None and line[1][0].strip().isalpha():
             return _table(text, fabric)
-        return _placed(fabric, _read(text))
+        return _place_matrix(fabric, _read(text))
 
 
 def traffic_table(fabric: Fabric, demand: Demand) -> str:
@@ -110,7 +110,7 @@ def _whole(value: object) -> IntArray:
     return matrix.astype(np.int64)
 
 
-def _drawn(found: re.Match[str], nodes: int, tokens: int, seed: int) -> IntArray:
+def _draw_matrix(found: re.Match[str], nodes: int, tokens: int, seed: int) -> IntArray:
     rng = np.random.default_rng(seed)
     if found["kind"] == "dirichlet":
         if not float(found["skew"]):
@@ -179,7 +179,7 @@ def _node(cell: Located, fabric: Fabric) -> int:
     return number
 
 
-def _placed(fabric: Fabric, matrix: IntArray) -> Demand:
+def _place_matrix(fabric: Fabric, matrix: IntArray) -> Demand:
     """Return the matrix of nodes as one of vertices."""
     nodes = len(fabric.compute)
     if matrix.shape != (nodes, nodes):

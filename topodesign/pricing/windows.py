@@ -112,7 +112,7 @@ def _into_alike(d: int, n: int, reach: int) -> Fraction:
     """
     turns, rest = divmod(reach, n)
     gone = reach // d
-    ways = {(residue, more): _turned(residue, n, d, turns + more) for residue in range(d) for more in (0, 1)}
+    ways = {(residue, more): _rotate_bits(residue, n, d, turns + more) for residue in range(d) for more in (0, 1)}
     whole = {(residue, 1): _in_class(0, rest, residue, d) for residue in range(d)}
     whole |= {(residue, 0): _in_class(rest, n, residue, d) for residue in range(d)}
     last = d * (gone - 1) % n
@@ -141,7 +141,7 @@ def _into_alike(d: int, n: int, reach: int) -> Fraction:
     return most
 
 
-def _turned(place: int, n: int, d: int, turns: int) -> int:
+def _rotate_bits(place: int, n: int, d: int, turns: int) -> int:
     """Return the residues modulo d after rotations by n, as bits."""
     ways = 0
     for turn in range(turns):

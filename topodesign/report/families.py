@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from topodesign.base import doors
+from topodesign.base import entry_points
 from topodesign.base.cost import Cost
 from topodesign.base.declared import key
 from topodesign.base.errors import ParameterError
@@ -26,7 +26,7 @@ from topodesign.topology.topology import Topology
 _MOST_DRAWN = 40  # nodes up to which there is a picture
 
 
-def _sized(nodes: str, ports: str, names: str, args: str = "2") -> dict[str, tuple[str, str, str]]:
+def _measure_sizes(nodes: str, ports: str, names: str, args: str = "2") -> dict[str, tuple[str, str, str]]:
     return {name: (nodes, ports, f"{name}({args})") for name in names.split()}
 
 
@@ -44,25 +44,27 @@ SIZES: dict[str, tuple[str, str, str]] = {
     "catalog": ("N", "d", "catalog(12,4,1)"),
     "catalog_duplex": ("N", "d", "catalog_duplex(16,3,1)"),
     # Fabrics: nodes, and what a node has to switches and other nodes.
-    **_sized("8*boxes", "links of its box and its NIC", "dgx_a100 dgx_a100_rails dgx_h100 dgx_h200 dgx_b200 dgx_b300"),
-    **_sized("8*boxes", "links of its box and its NIC", "mi300x mi325x mi350x mi355x"),
-    **_sized("8*boxes", "links of its box", "dgx_a100_pcie dgx_a100_links dgx1_v100"),
-    **_sized("8*boxes", "a PCIe switch", "pcie_box pcie_pair"),
-    **_sized("16*boxes", "links of its box and its NIC", "mi250"),
-    **_sized("72*racks", "an NVSwitch and a rail", "gb200_nvl72 gb300_nvl72"),
-    **_sized("8*boxes", "21 ports in its box, 3 outside", "gaudi3"),
-    **_sized("16*instances", "4, and EFA", "trn2"),
-    **_sized("64*servers", "6, and EFA", "trn2_ultra", "1"),
-    **_sized("a*b*c", "2 for each side of whole cubes", "tpu_v4 tpu_v5p tpu_v7", "4,4,4"),
-    **_sized("a*b", "2 for each side of 16, less at ends", "tpu_v5e tpu_v6e", "4,4"),
-    **_sized("prod(sides)", "2 for each side, 1 for a side of 2", "tpu_torus", "4,4"),
-    **_sized("accelerators", "stations", "ualink_pod", "8,4"),
-    **_sized("accelerators", "ports", "sue_pod", "8,4"),
-    **_sized("boxes*gpus", "an NVSwitch and a rail", "rail_optimised", "2,4"),
-    **_sized("boxes*gpus", "an NVSwitch and a rail", "rail_spine", "2,4,2"),
-    **_sized("leaves*hosts", "a leaf switch", "fat_tree", "4,4,4"),
-    **_sized("pods*leaves*hosts", "a leaf switch", "fat_tree3", "2,2,2,2,2"),
-    **_sized("groups*leaves*hosts", "a leaf switch", "dragonfly_plus", "3,2,2,2"),
+    **_measure_sizes(
+        "8*boxes", "links of its box and its NIC", "dgx_a100 dgx_a100_rails dgx_h100 dgx_h200 dgx_b200 dgx_b300"
+    ),
+    **_measure_sizes("8*boxes", "links of its box and its NIC", "mi300x mi325x mi350x mi355x"),
+    **_measure_sizes("8*boxes", "links of its box", "dgx_a100_pcie dgx_a100_links dgx1_v100"),
+    **_measure_sizes("8*boxes", "a PCIe switch", "pcie_box pcie_pair"),
+    **_measure_sizes("16*boxes", "links of its box and its NIC", "mi250"),
+    **_measure_sizes("72*racks", "an NVSwitch and a rail", "gb200_nvl72 gb300_nvl72"),
+    **_measure_sizes("8*boxes", "21 ports in its box, 3 outside", "gaudi3"),
+    **_measure_sizes("16*instances", "4, and EFA", "trn2"),
+    **_measure_sizes("64*servers", "6, and EFA", "trn2_ultra", "1"),
+    **_measure_sizes("a*b*c", "2 for each side of whole cubes", "tpu_v4 tpu_v5p tpu_v7", "4,4,4"),
+    **_measure_sizes("a*b", "2 for each side of 16, less at ends", "tpu_v5e tpu_v6e", "4,4"),
+    **_measure_sizes("prod(sides)", "2 for each side, 1 for a side of 2", "tpu_torus", "4,4"),
+    **_measure_sizes("accelerators", "stations", "ualink_pod", "8,4"),
+    **_measure_sizes("accelerators", "ports", "sue_pod", "8,4"),
+    **_measure_sizes("boxes*gpus", "an NVSwitch and a rail", "rail_optimised", "2,4"),
+    **_measure_sizes("boxes*gpus", "an NVSwitch and a rail", "rail_spine", "2,4,2"),
+    **_measure_sizes("leaves*hosts", "a leaf switch", "fat_tree", "4,4,4"),
+    **_measure_sizes("pods*leaves*hosts", "a leaf switch", "fat_tree3", "2,2,2,2,2"),
+    **_measure_sizes("groups*leaves*hosts", "a leaf switch", "dragonfly_plus", "3,2,2,2"),
     "boxes": ("nodes of a box for each node of G", "links of its box and its cables", "boxes(dgx_h100,complete(4))"),
 }
 """Nodes and ports of the other specs, as formulas of their arguments or in words, and a small example."""
@@ -198,7 +200,7 @@ def families(name: str | None = None) -> Families:
     >>> one.call, one.nodes, one.degree
     ('kautz(d,n)', 'd^n*(d + 1)', 'd')
     """
-    every = Families(_described())
+    every = Families(_describe_all())
     if name is None:
         return every
     spec = parse(name) if isinstance(name, str) and "(" in name else None
@@ -219,8 +221,8 @@ def _with_example(one: Described, spec: Spec) -> Described:
     return replace(one, example=str(spec))
 
 
-def _described() -> Iterator[Described]:
-    for name, entry in sorted([*doors.FAMILIES.items(), *doors.EXPANSIONS.items()]):
+def _describe_all() -> Iterator[Described]:
+    for name, entry in sorted([*entry_points.FAMILIES.items(), *entry_points.EXPANSIONS.items()]):
         if isinstance(entry, Family):
             yield _of(name, "family", entry.signature.replace("base", "GROUP"), entry.function, entry.size)
         else:
@@ -230,7 +232,7 @@ def _described() -> Iterator[Described]:
     for name, about in _CATALOG.items():
         nodes, degree, example = SIZES[name]
         yield Described(name, "catalog", f"{name}(N,d,k)", about, about, nodes, degree, example, "")
-    for name, generator in doors.FABRICS.items():
+    for name, generator in entry_points.FABRICS.items():
         sizes = _FABRIC_DRAGONFLY if name == "dragonfly" else SIZES.get(name, _UNSAID)
         yield _of(name, "fabric", call_signature(generator), generator, sizes)
 
@@ -243,11 +245,19 @@ def _of(name: str, kind: str, call: str, function: Callable[..., Any], sizes: tu
     nodes, degree, example = sizes
     joined = "\n".join(paragraphs)
     return Described(
-        name, kind, call, about, joined, _shown(nodes), _shown(degree), example, " ".join(source.split()).rstrip(".")
+        name,
+        kind,
+        call,
+        about,
+        joined,
+        _format_formula(nodes),
+        _format_formula(degree),
+        example,
+        " ".join(source.split()).rstrip("."),
     )
 
 
-def _shown(formula: str) -> str:
+def _format_formula(formula: str) -> str:
     """Format a formula for readers."""
     return formula.replace("**", "^")
 

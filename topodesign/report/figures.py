@@ -365,7 +365,7 @@ def _curve(drawing: Drawing, place: int) -> list[tuple[float, float]]:
     """Return the points of a link, curved if one-way or over nodes."""
     u, v = drawing.links[place]
     (x0, y0), (x1, y1) = (drawing.x[u], drawing.y[u]), (drawing.x[v], drawing.y[v])
-    bend = 0.0 if drawing.duplex[place] and not _covered(drawing, u, v) else 0.16
+    bend = 0.0 if drawing.duplex[place] and not _is_covered(drawing, u, v) else 0.16
     mx, my = (x0 + x1) / 2 + bend * (y1 - y0), (y0 + y1) / 2 - bend * (x1 - x0)
     parts = 16
     return [
@@ -374,7 +374,7 @@ def _curve(drawing: Drawing, place: int) -> list[tuple[float, float]]:
     ]
 
 
-def _covered(drawing: Drawing, u: int, v: int) -> bool:
+def _is_covered(drawing: Drawing, u: int, v: int) -> bool:
     """Return whether a straight line crosses a third node, in small drawings."""
     if len(drawing.names) > _MOST_NUMBERED:
         return False

@@ -15,7 +15,7 @@ from topodesign.base.errors import TopodesignError
 from topodesign.base.processes import check_threads, end_with_parent
 from topodesign.base.progress import Progress, tell
 from topodesign.base.records import Result
-from topodesign.base.wording import counted
+from topodesign.base.wording import count_noun
 
 
 @dataclass(frozen=True, repr=False)
@@ -41,7 +41,7 @@ class Warmed(Result):
     def heading(self) -> str:
         """Return the counts, and the folder of the machine code."""
         place = f"; kept below {os.path.commonpath(self.folders)}" if self.folders else ""
-        return f"{counted(len(self.compiled), 'kernel')} compiled, {len(self.found)} had been before{place}"
+        return f"{count_noun(len(self.compiled), 'kernel')} compiled, {len(self.found)} had been before{place}"
 
 
 def compile_kernels(*, workers: int | None = None, progress: Progress | None = None) -> Warmed:
@@ -135,7 +135,7 @@ def _programs() -> None:
     compile_plan(schedule("biring(2,8)"), "mscclpp").checked()
 
 
-def _timed() -> None:
+def _plan_timed() -> None:
     from topodesign.plans.time.simulate import simulate  # noqa: PLC0415
     from topodesign.schedulers.scheduling import schedule  # noqa: PLC0415
 
@@ -148,16 +148,16 @@ def _timed() -> None:
 def _fabrics() -> None:
     from topodesign.optima.optimum import optimum  # noqa: PLC0415
     from topodesign.pricing.all_to_all import all_to_all  # noqa: PLC0415
-    from topodesign.schedulers.replan import repaired_plan  # noqa: PLC0415
+    from topodesign.schedulers.replan import repair_plan  # noqa: PLC0415
     from topodesign.schedulers.scheduling import schedule  # noqa: PLC0415
 
-    repaired_plan(schedule("mi250(2)"), "box0/gcd0")
+    repair_plan(schedule("mi250(2)"), "box0/gcd0")
     schedule("randomregular(12,3,0)", "all-to-all")
     optimum("randomregular(12,3,0)", "all-to-all")
     all_to_all("randomregular(12,3,0)", effort="approximate")
 
 
 _USES: dict[str, Callable[[], None]] = {
-    function.__name__: function for function in (_search, _rounds, _programs, _timed, _fabrics)
+    function.__name__: function for function in (_search, _rounds, _programs, _plan_timed, _fabrics)
 }
 """Small questions that call the kernels of the main commands, the longest first."""

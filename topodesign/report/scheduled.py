@@ -9,7 +9,7 @@ from typing import Any
 from topodesign.base.cost import Cost
 from topodesign.base.declared import Declared, Key, key, keys_of
 from topodesign.base.units import format_rate
-from topodesign.base.wording import counted
+from topodesign.base.wording import count_noun
 from topodesign.collectives import Collective
 from topodesign.optima.forest.describe import TreeFacts, tree_summary
 from topodesign.plans.flow import Flow
@@ -18,13 +18,13 @@ from topodesign.plans.verify.plans import Report
 from topodesign.schedulers.method import cost_in
 
 
-def _noted(form: str, about: str, kind: Any, otherwise: Any = None) -> Key:
+def _make_note_key(form: str, about: str, kind: Any, otherwise: Any = None) -> Key:
     """Return the key of a note from the plan's generator."""
     name = form.rstrip("?").split("=")[-1]
     return key(form.partition("=")[0], about, kind=kind, value=lambda one: one.plan.generator.get(name, otherwise))
 
 
-def _claimed(name: str, about: str) -> Key:
+def _make_claim_key(name: str, about: str) -> Key:
     return key(name, about, kind=Fraction, value=lambda one: one.plan.claim[name])
 
 
@@ -35,7 +35,9 @@ def groups_of(collective: Collective) -> list[list[int]] | None:
 
 _HEAD = (
     key("spec=plan.spec", "What names and rebuilds the place; null for links that have no spec."),
-    _noted("alias", "The short spec that it was asked for by, with the version of the catalog; else null.", str | None),
+    _make_note_key(
+        "alias", "The short spec that it was asked for by, with the version of the catalog; else null.", str | None
+    ),
     key("nodes=plan.topology.nodes", "Nodes, with switches."),
     key("degree=plan.topology.degree", "Ports of a node, of the largest where they differ."),
     key("collective=plan.collective.name", "What is done."),
@@ -45,11 +47,11 @@ _HEAD = (
         kind=list[list[int]] | None,
         value=lambda one: groups_of(one.plan.collective),
     ),
-    _noted("method", "How it was made.", str),
+    _make_note_key("method", "How it was made.", str),
 )
 _PROVED = (
-    _noted("proof?", "Of exact methods: why nothing is better.", ("bound", "search", "none")),
-    _noted("bound?", "Of exact methods: what no plan beats.", Fraction),
+    _make_note_key("proof?", "Of exact methods: why nothing is better.", ("bound", "search", "none")),
+    _make_note_key("bound?", "Of exact methods: what no plan beats.", Fraction),
 )
 
 
@@ -94,11 +96,13 @@ class InSteps(Scheduled):
         key("bandwidth_float=float(cost.bandwidth)", "The same, rounded."),
         key("units_per_shard", "Parts that a shard is cut into.", kind=int, value=lambda one: one.plan.movement.units),
         key("sends=plan.movement.sends", "Sends."),
-        _noted("bandwidth_lost_by_chunks=lost", "What the number of units loses.", Fraction, "0"),
-        _noted("bandwidth_lost_at_most=lost_at_most", "What it could lose, by Theorem 21.", Fraction, "0"),
-        _noted("other_methods=others", "Methods that are better in steps or bandwidth.", list[OtherMethod], ()),
-        _noted("least_bandwidth=least", "What no plan of so many steps beats; null if not known.", Fraction | None),
-        _noted("more_steps", "What more steps would reach.", list[Cost], ()),
+        _make_note_key("bandwidth_lost_by_chunks=lost", "What the number of units loses.", Fraction, "0"),
+        _make_note_key("bandwidth_lost_at_most=lost_at_most", "What it could lose, by Theorem 21.", Fraction, "0"),
+        _make_note_key("other_methods=others", "Methods that are better in steps or bandwidth.", list[OtherMethod], ()),
+        _make_note_key(
+            "least_bandwidth=least", "What no plan of so many steps beats; null if not known.", Fraction | None
+        ),
+        _make_note_key("more_steps", "What more steps would reach.", list[Cost], ()),
     )
 
     @property
@@ -120,9 +124,9 @@ class InRounds(InSteps):
         moved = plan.flow
         sends = f"{moved.sends} sends"
         if moved.fold is not None:
-            owners = counted(len(moved.fold.representatives), "node")
+            owners = count_noun(len(moved.fold.representatives), "node")
             sends += f", kept as {len(moved)}, those of the blocks of {owners}"
-        size = f"{sends}, {counted(moved.units, 'unit')} per shard, method {plan.generator['method']}, verified"
+        size = f"{sends}, {count_noun(moved.units, 'unit')} per shard, method {plan.generator['method']}, verified"
         alias = plan.generator.get("alias")
         named = [] if alias is None else [f"{alias}: {plan.spec}"]
         return "\n".join([f"{head} = {float(cost.bandwidth):.6f}{lost}", size, *named, written, *notes])
@@ -133,7 +137,7 @@ class OverTrees(Scheduled):
 
     KEYS = (
         "*trees",
-        _noted("method", "How it was made.", str),
+        _make_note_key("method", "How it was made.", str),
         key(
             "allreduce",
             "What is known of a better allreduce; null for other collectives.",
@@ -173,9 +177,9 @@ class OverPaths(Scheduled):
 
     KEYS = (
         *_HEAD,
-        _claimed("height", "Links of the longest path."),
-        _claimed("inv_x_star", "Seconds that a byte of a shard takes at best: 1/x*."),
-        _claimed("algorithmic_bandwidth", "Whole data over the time, without latency, in bytes per second."),
+        _make_claim_key("height", "Links of the longest path."),
+        _make_claim_key("inv_x_star", "Seconds that a byte of a shard takes at best: 1/x*."),
+        _make_claim_key("algorithmic_bandwidth", "Whole data over the time, without latency, in bytes per second."),
     )
 
     def said(self, written: str) -> str:
@@ -193,8 +197,8 @@ class InStages(Scheduled):
     KEYS = (
         *_HEAD,
         key("stages", "Collectives of groups, one after the other.", kind=list[str], value=lambda one: one.stages),
-        _claimed("height", "Sends from node to node on the longest way."),
-        _claimed("algorithmic_bandwidth", "Whole data over the time, without latency, in bytes per second."),
+        _make_claim_key("height", "Sends from node to node on the longest way."),
+        _make_claim_key("algorithmic_bandwidth", "Whole data over the time, without latency, in bytes per second."),
     )
 
     @property
@@ -207,7 +211,7 @@ class InStages(Scheduled):
         plan = self.plan
         rate, height = format_rate(plan.claim["algorithmic_bandwidth"]), plan.claim["height"]
         summary = (
-            f"{plan.collective}: algorithmic bandwidth {rate}, {counted(len(self.stages), 'stage')}, height {height}"
+            f"{plan.collective}: algorithmic bandwidth {rate}, {count_noun(len(self.stages), 'stage')}, height {height}"
         )
         return "\n".join([str(plan.fabric), summary, *plan.notes, f"verified, {written}"])
 
@@ -215,7 +219,7 @@ class InStages(Scheduled):
 class InTimedSends(Scheduled):
     """Timed schedule."""
 
-    KEYS = (*_HEAD, *_PROVED, _claimed("time", "Seconds until all have all."))
+    KEYS = (*_HEAD, *_PROVED, _make_claim_key("time", "Seconds until all have all."))
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,8 +252,8 @@ class Several(Scheduled):
 
     KEYS = (
         *_HEAD,
-        _noted("bound", "What no plan of them beats.", Fraction),
-        _claimed("time", "Seconds until all have all."),
+        _make_note_key("bound", "What no plan of them beats.", Fraction),
+        _make_claim_key("time", "Seconds until all have all."),
         key(
             "streams",
             "The collectives.",
@@ -272,6 +276,6 @@ KINDS: dict[str, type[Scheduled]] = {
 """By the kinds of plans; others are in steps."""
 
 
-def scheduled(plan: Plan) -> Scheduled:
+def make_report(plan: Plan) -> Scheduled:
     """Return the report on a plan."""
     return KINDS.get(plan.kind, InSteps)(plan)

@@ -11,9 +11,9 @@ from rich.console import Console, OverflowMethod
 from rich.measure import Measurement
 from rich.text import Text
 
-from topodesign.base.fitted import columns_of, wrapped
+from topodesign.base.fitted import columns_of, wrap_text
 from topodesign.base.records import Result, Table
-from topodesign.base.wording import counted
+from topodesign.base.wording import count_noun
 
 _PLAIN_WIDTH = 160
 _NAME_WIDTH = 40  # columns that a name of fair length takes
@@ -38,22 +38,22 @@ def print_table(table: Table, console: Console) -> None:
         console.width = columns_of(console.file) or _PLAIN_WIDTH
     if table.heading:
         style = "" if table.titled else "bold"
-        heading = "\n".join(wrapped(table.heading, console.width))
+        heading = "\n".join(wrap_text(table.heading, console.width))
         console.print(heading, style=style, highlight=False, markup=False, soft_wrap=True)
     names = [cells[-1] for cells in table.rows]
     longest = max(map(len, names), default=0)
     whole = max((min(len(name), _NAME_WIDTH) if " " in name else len(name) for name in names), default=0)
     others = _width(table, console) - longest
     if table.titled and whole + others > console.width:
-        table = _folded(table)
+        table = _fold_table(table)
         others = _width(table, console) - longest
     left_out = ""
     if not table.titled or whole + others <= console.width:
-        console.print(_drawn(table, console.width - others), highlight=False)
+        console.print(_draw_table(table, console.width - others), highlight=False)
     else:
-        numbered = table if longest <= _SHORT_NAME else _numbered(table)
+        numbered = table if longest <= _SHORT_NAME else _number_texts(table)
         shown = _with_room(numbered, console)
-        left_out = _left_out(table, shown, min(whole + others, _width(numbered, console)))
+        left_out = _name_hidden(table, shown, min(whole + others, _width(numbered, console)))
         _print_parts(shown, console)
         if numbered is not table:
             _print_names(table, console)
@@ -63,23 +63,23 @@ def print_table(table: Table, console: Console) -> None:
         console.print(replace(table, footnote=left_out).foot(console.width), highlight=False, soft_wrap=True)
 
 
-def _folded(table: Table) -> Table:
+def _fold_table(table: Table) -> Table:
     """Wrap long lists of words in all but the last column."""
 
     def folded(title: str, cell: str) -> str:
-        return "\n".join(wrapped(cell, _LIST_WIDTH)) if title in table.words else cell
+        return "\n".join(wrap_text(cell, _LIST_WIDTH)) if title in table.words else cell
 
     rows = ((*map(folded, table.columns[:-1], cells), cells[-1]) for cells in table.rows)
     return replace(table, rows=tuple(rows))
 
 
-def _left_out(table: Table, shown: Table, width: int) -> str:
+def _name_hidden(table: Table, shown: Table, width: int) -> str:
     """Name the hidden columns and the width to see them; or return nothing."""
     titles = [title for title in table.columns[:-1] if title not in shown.columns]
     if not titles:
         return ""
     return (
-        f"no room for {counted(len(titles), 'column')}: {', '.join(titles)}; a terminal of {width} columns "
+        f"no room for {count_noun(len(titles), 'column')}: {', '.join(titles)}; a terminal of {width} columns "
         f"(COLUMNS={width}) shows {'it' if len(titles) == 1 else 'them'}, and so does --json"
     )
 
@@ -91,7 +91,7 @@ def _print_parts(table: Table, console: Console) -> None:
         count = len(others)
         while count > 1 and _width(_only(table, [*others[:count], last]), console) > console.width:
             count -= 1
-        console.print(_drawn(_only(table, [*others[:count], last])), highlight=False)
+        console.print(_draw_table(_only(table, [*others[:count], last])), highlight=False)
         others = others[count:]
 
 
@@ -101,7 +101,7 @@ def _print_names(table: Table, console: Console) -> None:
     first = {name: place for place, name in reversed(list(enumerate(names)))}
     indent = len(str(len(first))) + 2
     for number, name in enumerate(dict.fromkeys(names), start=1):
-        text = "\n".join(wrapped(f"{number:<{indent}}{name}", console.width, indent))
+        text = "\n".join(wrap_text(f"{number:<{indent}}{name}", console.width, indent))
         console.print(Text(text, _style(table, first[name])), soft_wrap=True, highlight=False)
 
 
@@ -121,14 +121,14 @@ def _only(table: Table, kept: Sequence[int]) -> Table:
     return replace(table, columns=tuple(table.columns[place] for place in kept), rows=rows)
 
 
-def _numbered(table: Table) -> Table:
+def _number_texts(table: Table) -> Table:
     """Replace the last column's texts by numbers, equal for equal texts."""
     number = {name: str(row) for row, name in enumerate(dict.fromkeys(cells[-1] for cells in table.rows), start=1)}
     rows = tuple((*cells[:-1], number[cells[-1]]) for cells in table.rows)
     return replace(table, columns=(*table.columns[:-1], "row"), rows=rows)
 
 
-def _drawn(table: Table, room: int | None = None) -> rich.table.Table:
+def _draw_table(table: Table, room: int | None = None) -> rich.table.Table:
     """Return a rich table; without titles it lists names and meanings."""
     if table.titled:
         drawn = rich.table.Table(box=box.SIMPLE, pad_edge=False, header_style="bold")
@@ -142,7 +142,7 @@ def _drawn(table: Table, room: int | None = None) -> rich.table.Table:
     for place, (*cells, name) in enumerate(table.rows):
         if place and place == table.compared:
             drawn.add_section()
-        lines = name if room is None or len(name) <= room else "\n".join(wrapped(name, room))
+        lines = name if room is None or len(name) <= room else "\n".join(wrap_text(name, room))
         texts = [Text(cell, "bold green" if cell.endswith("*") else "") for cell in (*cells, lines)]
         drawn.add_row(*texts, style=_style(table, place))
     return drawn
@@ -154,4 +154,4 @@ def _style(table: Table, place: int) -> str:
 
 def _width(table: Table, console: Console) -> int:
     """Return the width of a table without cuts."""
-    return Measurement.get(console, console.options.update(max_width=10_000), _drawn(table)).maximum
+    return Measurement.get(console, console.options.update(max_width=10_000), _draw_table(table)).maximum

@@ -7,7 +7,7 @@ from typing import Literal
 
 from topodesign.base.declared import Declared
 from topodesign.base.records import Result
-from topodesign.base.wording import counted
+from topodesign.base.wording import count_noun
 from topodesign.runtime.calls import About
 
 Verdict = Literal[
@@ -120,7 +120,7 @@ class Diagnosis(Result):
             place = {True: " in place", False: " out of place", None: ""}[call.inplace]
             by = f": {_BY.get(call.by, call.by)}" if call.by else ""
             why = f"; the program cannot: {call.why}" if call.why else ""
-            lines.append(f"  {counted(call.count, 'call')}{name}{size}{place}{by}{why}")
+            lines.append(f"  {count_noun(call.count, 'call')}{name}{size}{place}{by}{why}")
         if len(self.calls) > _SHOWN:
             lines.append(f"  and {len(self.calls) - _SHOWN} more kinds of calls")
         cause, said = ("", set[str]()) if self.cause is None else (self.cause.text, {self.cause.remedy})

@@ -135,7 +135,7 @@ class _Reading:
             self.plus |= "MSCCLPP" in found.group()
             self.nccl |= "MSCCLPP" not in found.group()
         warns = _WARNING.search(line) is not None and self.unknown is None
-        who = self._who(line)
+        who = self._find_process(line)
         if _WORDS.search(line) is not None and self._sign(line if found is None else line[found.end() :], line):
             warns = False
         if warns:
@@ -143,7 +143,7 @@ class _Reading:
         if line.strip() and (who in self.last or len(self.last) < MOST_CALLS):
             self.last[who] = line.strip()[:_QUOTED]
 
-    def _who(self, line: str) -> str:
+    def _find_process(self, line: str) -> str:
         """Return the process of a line; empty if unknown."""
         found = _PROCESS.search(line)
         who = "" if found is None else found["other"] or f"{found['host']}:{found['pid']}"
@@ -154,7 +154,7 @@ class _Reading:
 
     def _cause(self, line: str, text: str, remedy: str, *, known: bool) -> Cause:
         """Return a cause with who says it and what came before."""
-        who = self._who(line)
+        who = self._find_process(line)
         said = _RANK.search(line)
         number = self.ranks.get(who) or (next(filter(None, said.groups()), "") if said is not None else "")
         name = f"rank {number}" if number else f"process {who}" if who else ""

@@ -21,8 +21,8 @@ import numpy as np
 
 from topodesign.base.arguments import as_path
 from topodesign.base.errors import FileFormatError
-from topodesign.base.memory import uncollected
-from topodesign.base.wording import counted
+from topodesign.base.memory import pause_collector
+from topodesign.base.wording import count_noun
 from topodesign.collectives import ALLREDUCE
 from topodesign.runtime.chakra.check import check_job
 from topodesign.runtime.chakra.traces import PHASE, Trace, find_traces, read_trace
@@ -62,7 +62,8 @@ class PhasesReport(Report):
     def details(self) -> Iterator[str]:
         """Yield what was found right."""
         if self.ok:
-            yield f"{counted(self.phases, 'program')}, each over the circuits of its phase alone: no deadlock, no race"
+            checked = "each over the circuits of its phase alone: no deadlock, no race"
+            yield f"{count_noun(self.phases, 'program')}, {checked}"
             yield "one after another on one memory: right result"
             if self.workspace_share != "0":
                 yield f"workspace of a rank: {self.workspace_share} of the data of the collective"
@@ -97,13 +98,13 @@ def check_phases(path: str | Path) -> PhasesReport:
     for one in manifest.phases:
         where = folder / one.program
         try:
-            programs.append(_parsed(where, manifest, profile))
+            programs.append(_parse_program(where, manifest, profile))
         except (XmlError, PlanError) as error:
             return _report(manifest, [Finding("illegal", f"{one.program}: {error}")])
     return check_sequence(manifest, programs)
 
 
-def _parsed(where: Path, manifest: Manifest, profile: RuntimeProfile | None) -> Parsed:
+def _parse_program(where: Path, manifest: Manifest, profile: RuntimeProfile | None) -> Parsed:
     if profile is not None:
         return parse_xml(where, profile)
     if manifest.target == "mscclpp":
@@ -114,7 +115,7 @@ def _parsed(where: Path, manifest: Manifest, profile: RuntimeProfile | None) -> 
     return tuple(read_trace(ranks[rank]) for rank in range(manifest.ranks))
 
 
-@uncollected()
+@pause_collector()
 def check_sequence(manifest: Manifest, programs: Sequence[Any]) -> PhasesReport:
     """Check parsed programs in the order of their phases."""
     findings = [] if manifest.target == "chakra" else _beyond(manifest)
@@ -126,7 +127,7 @@ def _report(manifest: Manifest, findings: list[Finding]) -> PhasesReport:
     return PhasesReport(
         findings[0].verdict if findings else "ok",
         tuple(findings),
-        program=f"{manifest.collective} of {manifest.ranks} ranks in {counted(len(manifest.phases), 'phase')} for "
+        program=f"{manifest.collective} of {manifest.ranks} ranks in {count_noun(len(manifest.phases), 'phase')} for "
         f"{manifest.runtime}",
         target=manifest.target,
         runtime=manifest.runtime,

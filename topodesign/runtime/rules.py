@@ -94,10 +94,10 @@ def runtime_rules(runtime: str | None = None) -> Rules:
     """
     if runtime is not None:
         as_choice("runtime", runtime, COMMITS)
-    return Rules(tuple(one for one in _all() if runtime in {None, one.runtime}))
+    return Rules(tuple(one for one in _iterate_rules() if runtime in {None, one.runtime}))
 
 
-def _all() -> Iterator[Rule]:
+def _iterate_rules() -> Iterator[Rule]:
     table = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
     limits = {name: _limits(PROFILES[name]) for name in ("msccl", "msccl-executor", "rccl")}
     limits["mscclpp"] = asdict(EXECUTOR)

@@ -40,7 +40,7 @@ class BalancedPaths:
     total: Fraction  # sum over the steps of the largest load of a link, in blocks over its capacity
 
 
-def balanced_paths(
+def balance_paths(
     distance: IntArray,
     arcs: tuple[IntArray, IntArray, IntArray],
     pairs: IntArray,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from topodesign.base.compiled import Ints, compiled, tiered
+from topodesign.base.compiled import Ints, compile_kernel, tier_kernel
 
 Paths = NDArray[np.int32]  # shape ``(chunks, pairs, steps)``: the arc that a chunk takes at a step, -1 where it stays
 
@@ -17,7 +17,7 @@ _ONE = 1024  # a full link, in the numbers of prices
 _MOST = 2**30  # whose square is a number of 64 bits
 
 
-@compiled
+@compile_kernel
 def fullest(load: Ints, top: Ints) -> int:
     """Write the largest load of every step and return the sum."""
     total = 0
@@ -30,7 +30,7 @@ def fullest(load: Ints, top: Ints) -> int:
     return total
 
 
-@compiled
+@compile_kernel
 def _full(load: Ints, aim: Ints, top: Ints) -> None:
     """Write the load of a full link, by step."""
     fullest(load, top)
@@ -39,7 +39,7 @@ def _full(load: Ints, aim: Ints, top: Ints) -> None:
             top[step] = aim[step]
 
 
-@compiled
+@compile_kernel
 def _price(load: int, top: int, squares: int) -> int:
     """Return the cost of a link: its relative load, repeatedly squared."""
     share = min(4 * _ONE, load * _ONE // top)
@@ -52,7 +52,7 @@ def _work(distance: Ints, _indptr: Ints, dst: Ints, _worth: Ints, pairs: Ints, p
     return int(4 * paths.shape[0] * len(pairs) * distance.max() * (len(dst) // len(distance) + 4))
 
 
-@tiered(_work)
+@tier_kernel(_work)
 def balance_pass(
     distance: Ints,
     indptr: Ints,

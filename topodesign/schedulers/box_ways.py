@@ -24,7 +24,7 @@ import numpy as np
 from topodesign.base.claims import Among, Claim, Of
 from topodesign.base.errors import InfeasibleError, ParameterError, TooLargeError
 from topodesign.collectives import ALL_TO_ALL
-from topodesign.fabrics.contraction import boxes_of, contracted
+from topodesign.fabrics.contraction import boxes_of, contract_fabric
 from topodesign.fabrics.fabric import Fabric
 from topodesign.plans.chunk_ops import MAX_WEIGHT, find_ways, flow_of_paths
 from topodesign.plans.flow import Flow
@@ -124,7 +124,7 @@ def boxes_in(fabric: Fabric, *, copies: bool = True) -> Boxes:
             out[u].append((v, capacity))
     switches = fabric.topology.switches
     copying = fabric.multicast - fabric.memory if copies else frozenset()
-    spread = {node: _spread(node, some, inner, switches, copying) for some in members for node in some}
+    spread = {node: _spread_in_box(node, some, inner, switches, copying) for some in members for node in some}
     for some in members:
         for node in some:
             if sum(len(hop.targets) for hop in spread[node]) < len(some) - 1:
@@ -135,7 +135,7 @@ def boxes_in(fabric: Fabric, *, copies: bool = True) -> Boxes:
     return Boxes(members, cables, spread, switched and alike)
 
 
-def _spread(
+def _spread_in_box(
     node: int, some: list[int], inner: dict[int, list[int]], switches: frozenset[int], copying: frozenset[int]
 ) -> list[Hop]:
     """Return hops that spread data in a box."""
@@ -234,7 +234,7 @@ def exchange_plan(request: Request) -> Plan:
 
     if request.alpha is not None:
         raise ParameterError("--alpha cannot be combined with an all-to-all of boxes, made for any latency; remove it")
-    fabric, small = request.fabric, _lifted(request.fabric)
+    fabric, small = request.fabric, _lift_fabric(request.fabric)
     for chunks in (request.chunks, _CHUNKS):
         try:
             plan = schedule(small.fabric, ALL_TO_ALL, method="fluid", chunks=chunks)
@@ -257,9 +257,9 @@ def exchange_plan(request: Request) -> Plan:
     return Plan(fabric, paths, claim, spec_of(request), made, (str(Claim.to_bound(Of.RATE, rate, Among.FLOWS, most)),))
 
 
-def _lifted(fabric: Fabric) -> _Lifted:
+def _lift_fabric(fabric: Fabric) -> _Lifted:
     """Return the fabric contracted to boxes, with paths inside them."""
-    small = contracted(fabric)
+    small = contract_fabric(fabric)
     if small is None:
         raise InfeasibleError(NO_BOXES.format(fabric.name))
     near, number = defaultdict[int, set[int]](set), [small.fabric.number(name) for name in small.called]
@@ -307,14 +307,14 @@ def _outer(small: _Lifted, flow: Flow, cuts: int) -> Iterator[_Row]:
         until = 0
         for lo, hi in itertools.pairwise(sorted({*range(0, whole, weight), *ends})):
             if lo == until:
-                middle = _joined(small, hops, full, Fraction(lo, whole))
+                middle = _join_path(small, hops, full, Fraction(lo, whole))
                 until = min(one for one in ends if one > lo)
             source, goal = blocks[lo // weight]
             before, after = small.inside[source, middle[0]][:-1], small.inside[middle[-1], goal][1:]
             yield source, goal, hi - lo, (*before, *middle, *after)
 
 
-def _joined(small: _Lifted, hops: list[list[tuple[int, int, int]]], full: list[list[int]], share: Fraction) -> Way:
+def _join_path(small: _Lifted, hops: list[list[tuple[int, int, int]]], full: list[list[int]], share: Fraction) -> Way:
     """Return the vertices of a path share, first to last link."""
     found: Way = ()
     for some, rooms in zip(hops, full, strict=True):

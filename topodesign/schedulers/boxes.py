@@ -28,7 +28,7 @@ from topodesign.base.arrays import ranges
 from topodesign.base.compiled import Ints
 from topodesign.base.errors import InfeasibleError, ParameterError, TooLargeError
 from topodesign.base.latency import GAP
-from topodesign.base.wording import counted
+from topodesign.base.wording import count_noun
 from topodesign.collectives import ALL_TO_ALL, ALLGATHER, ALLREDUCE, REDUCE_SCATTER
 from topodesign.fabrics.fabric import OWN_LATENCIES, Fabric
 from topodesign.plans.flow import Flow
@@ -113,14 +113,13 @@ def _make(request: Request) -> list[Plan]:
     halves = [_sends(request, fabric, found[back], times, units, back=back) for back in backwards]
     timed = halves[0] if len(halves) == 1 else concatenate(*halves)
     made = found[backwards[-1]]
-    words = (
-        f"{counted(made.lift.steps, 'step')} from box to box, {counted(made.chunks, 'chunk')} that follow one another"
-    )
+    number = count_noun(made.chunks, "chunk")
+    words = f"{count_noun(made.lift.steps, 'step')} from box to box, {number} that follow one another"
     generator = {"method": "boxes", "chunks": made.chunks, "steps": made.lift.steps, "gap": str(GAP)}
     return [Plan(fabric, join_links(timed), {"time": timed.time}, spec_of(request), generator, (words,))]
 
 
-def _turned(fabric: Fabric) -> Fabric:
+def _reverse_fabric(fabric: Fabric) -> Fabric:
     """Return the fabric with all links reversed."""
     topology = fabric.topology
     order = np.lexsort((topology.src, topology.dst)).tolist()
@@ -131,7 +130,7 @@ def _lifts(fabric: Fabric, *, back: bool) -> list[tuple[_Lift, Boxes]]:
     """Return candidate lifts: minimum steps, and minimum bandwidth factor."""
     from topodesign.schedulers.scheduling import schedule  # noqa: PLC0415  lists this module
 
-    boxes = boxes_in(_turned(fabric), copies=False) if back else boxes_in(fabric)
+    boxes = boxes_in(_reverse_fabric(fabric), copies=False) if back else boxes_in(fabric)
     few = len(boxes.members) <= len(boxes.members[0]) + 1  # so that messages to all others are not small
     ways = [*([boxes] if few or not boxes.rails else []), *([boxes.strided] if boxes.rails else [])]
     found = list[tuple[_Lift, Boxes]]()
@@ -145,11 +144,11 @@ def _lifts(fabric: Fabric, *, back: bool) -> list[tuple[_Lift, Boxes]]:
             cost = plan.claim["steps"], plan.claim["bandwidth"]
             if cost not in costs and plan.kind == "rounds":
                 costs.add(cost)
-                found.append((_lifted(plan.rounds, one), one))
+                found.append((_lift_rounds(plan.rounds, one), one))
     return found
 
 
-def _lifted(rounds: Rounds, boxes: Boxes) -> _Lift:
+def _lift_rounds(rounds: Rounds, boxes: Boxes) -> _Lift:
     """Return the lift of a schedule, with loads split over cables."""
     size = len(boxes.members[0])
     parts = math.lcm(*(len(ways) for ways in boxes.cables.values()))
@@ -183,19 +182,19 @@ def _fastest(request: Request, boxes: Boxes, lift: _Lift, chunks: int | None, *,
     Once with early chunks first, and once with early steps first.
     """
     topology = request.fabric.topology
-    base = _based(topology.transpose() if back else topology, boxes, lift)
+    base = _collect_messages(topology.transpose() if back else topology, boxes, lift)
     rows = int(np.diff(base.messages.way_start)[base.message].sum())
     for whole in (False, True):
-        made = _timed(request, base, lift, chunks or 1, back=back, whole=whole)
+        made = _time_lift(request, base, lift, chunks or 1, back=back, whole=whole)
         while chunks is None and 2 * made.chunks <= _MOST_CHUNKS and 2 * made.chunks * rows <= _MOST_SENDS:
-            more = _timed(request, base, lift, 2 * made.chunks, back=back, whole=whole)
+            more = _time_lift(request, base, lift, 2 * made.chunks, back=back, whole=whole)
             if more.time >= made.time:
                 break
             made = more
         yield made
 
 
-def _timed(request: Request, base: _Base, lift: _Lift, chunks: int, *, back: bool, whole: bool) -> _Made:
+def _time_lift(request: Request, base: _Base, lift: _Lift, chunks: int, *, back: bool, whole: bool) -> _Made:
     """Return a lift with its message times."""
     fabric, topology = request.fabric, request.fabric.topology
     times = request.link_times(fabric, ALLGATHER, chunks * lift.units, grain=_GRAIN)
@@ -206,7 +205,7 @@ def _timed(request: Request, base: _Base, lift: _Lift, chunks: int, *, back: boo
     return _Made(lift, chunks, base, flights, times)
 
 
-def _based(topology: Topology, boxes: Boxes, lift: _Lift) -> _Base:
+def _collect_messages(topology: Topology, boxes: Boxes, lift: _Lift) -> _Base:
     """Return the messages of one chunk and their data."""
     units = lift.units
     box = {node: at for at, some in enumerate(boxes.members) for node in some}

@@ -11,7 +11,7 @@ from topodesign.base.arguments import as_choice
 from topodesign.base.claims import THE_LEAST, Claim, Of
 from topodesign.base.cost import Cost
 from topodesign.base.errors import InfeasibleError, ParameterError, TopologyError
-from topodesign.base.options import typed
+from topodesign.base.options import format_option
 from topodesign.base.units import format_rate
 from topodesign.collectives import Collective
 from topodesign.fabrics.part import select_part
@@ -21,9 +21,9 @@ from topodesign.plans.measure import compute_claim, cost_claim
 from topodesign.plans.plan import Plan
 from topodesign.plans.rounds import Rounds
 from topodesign.schedulers import ROUNDS, SCHEDULERS
-from topodesign.schedulers.for_size import chooses_by_size, fastest_for_size, gains_by_trees, why_skipped
+from topodesign.schedulers.for_size import chooses_by_size, explain_skipped, fastest_for_size, gains_by_trees
 from topodesign.schedulers.forest import MAY_BE_FASTER
-from topodesign.schedulers.method import Method, Request, cost_in, planned
+from topodesign.schedulers.method import Method, Request, cost_in, plan_rounds
 from topodesign.topology.topology import Topology
 
 Methods = Mapping[str, Method]
@@ -79,15 +79,15 @@ def make_plans(request: Request, method: str, methods: Methods) -> list[Plan]:
     best = _in_turn(first)
     made = [best if row == first else _in_turn(row) for row in _alike(parts)] if best.kind in _STEPS else []
     others = [one for one in made if not cost_in(best).dominates(cost_in(one))]
-    best = _told(best, made, others)
+    best = _add_notes(best, made, others)
     if method == "auto" and request.plain and (wanted := _WANTED.keys() & request.given()):
         able = " and ".join(words for name, words in _WANTED.items() if name in wanted)
         best = replace(best, notes=(*best.notes, f"by --algorithm {_method(best)}, which {able}"))
     if method == "auto" and best.kind in _STEPS and gains_by_trees(request) and not request.given():
-        best = _beside_trees(best, methods["forest"].make(request))
+        best = _note_trees(best, methods["forest"].make(request))
     if method == "auto" and MAY_BE_FASTER in best.notes:
         best = _through_switches(best, request, methods["in-network"])
-    return [best, *(_told(one, [one], []) for one in others)]
+    return [best, *(_add_notes(one, [one], []) for one in others)]
 
 
 def _needs_what_is_left(request: Request, method: str, methods: Methods) -> bool:
@@ -121,7 +121,7 @@ def _through_switches(best: Plan, request: Request, method: Method) -> Plan:
     """Return the in-network plan if faster, otherwise ``best``."""
     from topodesign.optima.trees import best_allreduce  # noqa: PLC0415  not for rounds
 
-    if why_skipped(method, request) is None:
+    if explain_skipped(method, request) is None:
         for plan in method.make(request):
             if plan.claim["algorithmic_bandwidth"] > best.claim["algorithmic_bandwidth"]:
                 ranks = format_rate(best.claim["algorithmic_bandwidth"])
@@ -139,7 +139,7 @@ def _through_switches(best: Plan, request: Request, method: Method) -> Plan:
     return replace(best, notes=(*(one for one in best.notes if one != MAY_BE_FASTER), note))
 
 
-def _beside_trees(best: Plan, trees: list[Plan]) -> Plan:
+def _note_trees(best: Plan, trees: list[Plan]) -> Plan:
     """Add a note if trees are faster for large data."""
     for plan in trees:
         factor = plan.topology.degree * plan.fabric.unit / plan.claim["algorithmic_bandwidth"]
@@ -204,7 +204,9 @@ def _able(request: Request, name: str, methods: Methods) -> list[Method]:
     for option in given:
         those = [one for one in able if option in one.options]
         if not those:
-            raise ParameterError(_misplaced(option, able[0], [one for one in methods.values() if one.does(collective)]))
+            raise ParameterError(
+                _explain_option(option, able[0], [one for one in methods.values() if one.does(collective)])
+            )
         able = those
     return able
 
@@ -231,9 +233,9 @@ def _only(request: Request, method: Method) -> Request:
     return request.but(collective=alone, root=root, only=names, group=(), placement=None)
 
 
-def _misplaced(option: str, method: Method, methods: Iterable[Method]) -> str:
+def _explain_option(option: str, method: Method, methods: Iterable[Method]) -> str:
     """Return the error text for an unsupported option."""
-    flag = typed(option)
+    flag = format_option(option)
     users = [one for one in methods if option in one.options]
     if any(one.movement == method.movement for one in users):
         return f"{flag} is not for --algorithm {method.name}, but for {', '.join(one.name for one in users)}"
@@ -306,7 +308,7 @@ def _in_turn(plans: list[Plan]) -> Plan:
     return replace(both, claim=cost_claim(cost), generator=made)
 
 
-def _told(best: Plan, made: list[Plan], others: list[Plan]) -> Plan:
+def _add_notes(best: Plan, made: list[Plan], others: list[Plan]) -> Plan:
     """Return the plan with notes on limits of those made and on others with a smaller factor."""
     if best.kind not in _STEPS:
         return best
@@ -367,7 +369,7 @@ def among(request: Request, methods: list[Method]) -> list[Plan]:
                 parts.append(part)
             else:
                 movement = alongside(parts, collective)
-                own.append(planned(topology, movement, method.name, other_nodes=request.others))
+                own.append(plan_rounds(topology, movement, method.name, other_nodes=request.others))
         if request.others == "forward" and native:
             own += method.make(request)
         if own and "alpha" in method.options:  # made for a size, so that what is fastest for it is wanted

@@ -16,9 +16,9 @@ from topodesign.plans.plan import Plan
 from topodesign.plans.rounds import Rounds
 from topodesign.plans.rounds_ops import assemble, canonical, check_rows, reverse
 from topodesign.pricing.closed_form import price
-from topodesign.pricing.deferral import Deferral, why_not
+from topodesign.pricing.deferral import Deferral, explain_no_deferral
 from topodesign.pricing.split_deferral import SplitDeferral, best_deferral
-from topodesign.schedulers.method import Method, Progress, Request, cost_in, planned
+from topodesign.schedulers.method import Method, Progress, Request, cost_in, plan_rounds
 from topodesign.schedulers.spff import spff
 from topodesign.topology.symmetry import map_to_representatives
 from topodesign.topology.topology import Topology
@@ -26,10 +26,12 @@ from topodesign.topology.topology import Topology
 _MOST_WORK = 2**29  # steps times nodes times links up to which it is tried without being named
 
 
-def deferred(topology: Topology, collective: Collective = ALLGATHER, *, progress: Progress | None = None) -> Rounds:
+def defer_schedule(
+    topology: Topology, collective: Collective = ALLGATHER, *, progress: Progress | None = None
+) -> Rounds:
     """Return a deferred allgather or reduce-scatter, split by links if cheaper."""
     if _backwards(collective):
-        return reverse(deferred(topology.transpose(), progress=progress))
+        return reverse(defer_schedule(topology.transpose(), progress=progress))
     check_rows(topology.nodes * (topology.nodes - 1))
     found = best_deferral(topology, progress)
     if len(found.receivers) < topology.nodes:
@@ -38,13 +40,13 @@ def deferred(topology: Topology, collective: Collective = ALLGATHER, *, progress
     return canonical(assemble(ALLGATHER, topology.nodes, moves.units, len(found.loads), [moves[1:]]))
 
 
-def deferred_orbit(topology: Topology, collective: Collective = ALLGATHER, *, progress: Progress | None = None) -> Flow:
+def defer_folded(topology: Topology, collective: Collective = ALLGATHER, *, progress: Progress | None = None) -> Flow:
     """Return the deferred schedule of a symmetric topology, folded.
 
-    Parameters and errors are those of :func:`deferred`.
+    Parameters and errors are those of :func:`defer_schedule`.
     """
     if _backwards(collective):
-        return reverse_flow(deferred_orbit(topology.transpose(), progress=progress), topology)
+        return reverse_flow(defer_folded(topology.transpose(), progress=progress), topology)
     found = best_deferral(topology, progress, by_orbits=True)
     if len(found.receivers) == topology.nodes:
         raise TopologyError("few orbits are enough only where a known symmetry moves all nodes or none")
@@ -76,17 +78,17 @@ def _make(request: Request) -> list[Plan]:
     if not _within(request, None):
         return []
     topology, collective = request.topology, request.collective
-    plan = planned(topology, deferred(topology, collective, progress=request.progress), "deferred")
+    plan = plan_rounds(topology, defer_schedule(topology, collective, progress=request.progress), "deferred")
     least, found = price(topology if collective.reduces else topology.transpose()), cost_in(plan)
     if found.steps == least.steps and found.bandwidth > least.bandwidth:
         note = f"by SPFF, which is cheaper than the deferred schedule that was found (y = {found.bandwidth})"
-        plan = replace(planned(topology, spff(topology, collective), "spff"), notes=(note,))
+        plan = replace(plan_rounds(topology, spff(topology, collective), "spff"), notes=(note,))
     return [plan]
 
 
 def _within(request: Request, most: int | None) -> bool:
     topology = request.topology
-    return why_not(topology, price(topology).steps, most) is None
+    return explain_no_deferral(topology, price(topology).steps, most) is None
 
 
 METHOD = Method(

@@ -26,9 +26,9 @@ from topodesign.schedulers.method import Request
 from topodesign.schedulers.time_expanded.network import (
     Network,
     Sends,
+    make_timed,
     network_of,
     through_switches,
-    timed_from,
     within_teams,
 )
 from topodesign.solve.discrete import Discrete
@@ -204,7 +204,7 @@ class Setting:
         """Return sends as a forward plan of the requested collective."""
         rows = [(one.link, self.chunks[one.demand], one.end * self.grain) for one in sends]
         columns = Sends(*np.array(rows, dtype=np.int64).reshape(-1, 3).T)
-        found = timed_from(self.network, self.collective, self.units, self.size, columns)
+        found = make_timed(self.network, self.collective, self.units, self.size, columns)
         if not self.backwards:
             return found
         late = self.ending(sends) * self.grain - int(found.end.max(initial=0))
@@ -285,7 +285,7 @@ class Asked(NamedTuple):
     collective: Collective
 
 
-def asked_of(request: Request, *, forwarding: bool = False) -> Asked:
+def collect_demand(request: Request, *, forwarding: bool = False) -> Asked:
     """Return the network, links and numbered collective of a request.
 
     With ``forwarding`` the nodes of other groups may pass on what groups send.
@@ -313,7 +313,7 @@ def asked_of(request: Request, *, forwarding: bool = False) -> Asked:
 
 def setting_of(request: Request) -> tuple[Topology | Fabric, Setting]:
     """Return the network and the setting of a request."""
-    where, topology, collective = asked_of(request)
+    where, topology, collective = collect_demand(request)
     units, ready = request.chunks or 1, request.ready_unwound
     return where, Setting.of(
         topology,
@@ -378,7 +378,7 @@ def complete(setting: Setting, *, crowded: bool = True) -> list[Send]:
     """Return sends that meet all demands over currently fastest paths.
 
     If not ``crowded``, as if every chunk had all links for itself: the sends are then no plan before
-    :func:`one_by_one` has given them times.
+    :func:`order_sends` has given them times.
     """
     held, free, apart = setting.at_first(), dict[int, int](), setting.heads
     # The nearest first, so that what arrives early can be sent on; who has far to go is then not far from a holder.
@@ -394,7 +394,7 @@ def complete(setting: Setting, *, crowded: bool = True) -> list[Send]:
     return sends
 
 
-def one_by_one(setting: Setting, sends: list[Send]) -> list[Send]:
+def order_sends(setting: Setting, sends: list[Send]) -> list[Send]:
     """Return sends in start order, at times of free links."""
     held, free, done = setting.at_first(), dict[int, int](), []
     for one in sorted(sends, key=lambda send: (send.start, send.link)):
@@ -419,7 +419,7 @@ def _quickest(setting: Setting, held: dict[int, int], free: dict[int, int], goal
     return way[::-1]
 
 
-def written(setting: Setting, sends: list[Send]) -> Flow:
+def write_flow(setting: Setting, sends: list[Send]) -> Flow:
     """Return sends from node to node, over switches or not, that the verifier accepts."""
     timed = join_links(setting.plan(sends))
     report = check_movement(setting.place, timed)

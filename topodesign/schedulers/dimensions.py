@@ -23,7 +23,7 @@ from topodesign.plans.plan import Plan
 from topodesign.plans.rounds import Rounds
 from topodesign.plans.rounds_ops import Part, assemble, canonical, check_rows, check_units, rescale
 from topodesign.pricing.all_to_all import all_to_all
-from topodesign.schedulers.method import Method, Request, cost_in, folds, planned
+from topodesign.schedulers.method import Method, Request, cost_in, folds, plan_rounds
 from topodesign.schedulers.peel import distance_bound, exchange
 from topodesign.schedulers.spff import check_chunks
 from topodesign.topology.factors import factors_of
@@ -81,12 +81,12 @@ def _make(request: Request) -> list[Plan]:
     factors = factors_of(topology)
     if not factors:
         return []
-    moved = _folded(topology, factors, request.chunks) or by_dimensions(factors, chunks=request.chunks)
-    plan = bounded(planned(topology, moved, "dimensions", chunks=request.chunks), factors)
+    moved = _make_folded(topology, factors, request.chunks) or by_dimensions(factors, chunks=request.chunks)
+    plan = add_bound(plan_rounds(topology, moved, "dimensions", chunks=request.chunks), factors)
     return [plan] if request.steps in {None, cost_in(plan).steps} else []
 
 
-def _folded(topology: Topology, factors: Sequence[Topology], chunks: int | None) -> Flow | None:
+def _make_folded(topology: Topology, factors: Sequence[Topology], chunks: int | None) -> Flow | None:
     """Return node 0's part of a large symmetric plan, otherwise None."""
     symmetry = topology.symmetry
     most = topology.nodes**2 * len(factors) * sum(factor.nodes for factor in factors)
@@ -98,7 +98,7 @@ def _folded(topology: Topology, factors: Sequence[Topology], chunks: int | None)
     return flow_of_rounds(topology, rounds, fold=fold) if folds(topology, whole) else None
 
 
-def bounded(plan: Plan, factors: Sequence[Topology] = ()) -> Plan:
+def add_bound(plan: Plan, factors: Sequence[Topology] = ()) -> Plan:
     """Return an all-to-all plan with its bound and gap.
 
     Distances prove the bound, and of a product the flows of its factors, too (see :func:`~topodesign.all_to_all`).
@@ -163,7 +163,7 @@ def _make_by_digits(request: Request) -> list[Plan]:
     rounds = by_digits(request.topology)
     if rounds is None or request.steps not in {None, rounds.steps}:
         return []
-    return [bounded(planned(request.topology, rounds, "digits"))]
+    return [add_bound(plan_rounds(request.topology, rounds, "digits"))]
 
 
 DIGITS = Method("digits", frozenset({"chunks", "steps"}), (ALL_TO_ALL,), _make_by_digits)

@@ -14,9 +14,9 @@ from topodesign.base.cost import Bounds, Cost, bound_in, least_steps, lower_boun
 from topodesign.base.declared import key
 from topodesign.base.errors import ParameterError
 from topodesign.base.progress import Progress, part
-from topodesign.base.records import Result, Table, shortened
+from topodesign.base.records import Result, Table, shorten_text
 from topodesign.base.units import Quantity, format_excess, format_size, format_time
-from topodesign.base.wording import counted
+from topodesign.base.wording import count_noun
 from topodesign.fabrics.places import PlaceLike, as_place, as_topology
 from topodesign.pricing import closed_form
 from topodesign.pricing.all_to_all import AllToAll
@@ -155,7 +155,7 @@ class Evaluation(Result, PlanPrices):
         """Return a title with spec, steps and bandwidth factor."""
         there, back = self.cheapest
         mean = (there.bandwidth + back.bandwidth) / 2
-        return f"{shortened(self.name)}, {self.cost.steps} steps, bandwidth factor {mean}"
+        return f"{shorten_text(self.name)}, {self.cost.steps} steps, bandwidth factor {mean}"
 
     def table(self) -> Table:
         """Return the results as text, one line each."""
@@ -172,7 +172,7 @@ class Evaluation(Result, PlanPrices):
             ("all-to-all", f"bandwidth factor {self.all_to_all.words()}{self._not_exact()}"),
             *self._equal_split(),
             ("cabling", "duplex: every link has its reverse" if graph.is_duplex else "simplex: one-way links"),
-            ("symmetry", f"{symmetry}; priced from {counted(self.sources, 'node')}"),
+            ("symmetry", f"{symmetry}; priced from {count_noun(self.sources, 'node')}"),
             ("diameter, girth", f"{cost.steps}, {self._shortest_cycle()}"),
             ("nodes by distance", " ".join(map(str, self.distance_profile))),
             ("links", f"{len(graph.src)}{loops}"),
@@ -375,7 +375,7 @@ def evaluate_topology(
     graph, work = as_topology(topology), as_workload(alpha, sizes, bandwidth)
     prices = price_plans(graph, deferred, all_sources=all_sources, progress=part(progress, 0, 0.5))
     sources = None if all_sources else graph.representatives
-    cycles = closed_form.undirected_girth if graph.is_duplex else closed_form.girth
+    cycles = closed_form.compute_undirected_girth if graph.is_duplex else closed_form.girth
     shortest = cycles(graph, progress=part(progress, 0.5, 0.6))
     return Evaluation(
         prices.reduce_scatter,

@@ -23,9 +23,9 @@ from topodesign.base.claims import Among, Claim, Of, Proof
 from topodesign.base.cost import Cost
 from topodesign.base.deadline import Stopwatch
 from topodesign.base.errors import InfeasibleError, TooLargeError
-from topodesign.base.progress import each
+from topodesign.base.progress import iterate_with_progress
 from topodesign.base.units import format_time
-from topodesign.base.wording import counted
+from topodesign.base.wording import count_noun
 from topodesign.collectives import ALLGATHER, REDUCE_SCATTER, Collective
 from topodesign.fabrics.fabric import Fabric
 from topodesign.optima.flows import fabric_limits
@@ -43,7 +43,7 @@ from topodesign.schedulers.demands import (
     Asked,
     Send,
     Setting,
-    asked_of,
+    collect_demand,
     setting_of,
 )
 from topodesign.schedulers.demands import Proof as Reason
@@ -104,7 +104,7 @@ def search_counts(
     fluid: dict[int, Fraction] = {}
     found: list[ListedSchedule] = []
     unsettled: list[Unsettled] = []
-    for place, (number, chunks) in enumerate(each(cells, request.progress)):
+    for place, (number, chunks) in enumerate(iterate_with_progress(cells, request.progress)):
         known = (one.bandwidth for one in found if one.steps <= number and one.chunks <= chunks)
         below = min((y * rounds_of_y for y in known), default=None)
         if below is not None and least >= below:
@@ -168,7 +168,7 @@ def _plan(there: Asked, schedule: Rounds, rounds: Fraction, bound: Fraction, pro
     why = f"the bound is {bound}" if proof == "none" else _WHY[proof]
     claim = Claim(Of.ROUNDS, rounds, Among.CHUNKS, Proof(proof), bound, why)
     head = f"{schedule.steps} steps{f', {steps.verdict}' if steps.proven else ''}"
-    note = f"{head}; {rounds} rounds for {counted(schedule.units, 'chunk')} of a shard; {claim}"
+    note = f"{head}; {rounds} rounds for {count_noun(schedule.units, 'chunk')} of a shard; {claim}"
     made = {"method": "exact", "proof": proof, "rounds": str(rounds), "bound": str(bound)}
     cost = cost_of(there.topology, schedule)
     if isinstance(there.where, Fabric) and there.where.shared:  # which rounds count, and links alone do not
@@ -178,7 +178,7 @@ def _plan(there: Asked, schedule: Rounds, rounds: Fraction, bound: Fraction, pro
 
 
 def _rounds(request: Request) -> list[Plan]:
-    there = asked_of(request)
+    there = collect_demand(request)
     steps = fewest_steps(there.topology, there.collective) if request.steps is None else request.steps
     found, unsettled = search_counts(there, range(steps, steps + 1), request.chunks or 1, request)
     plan = found[-1].plan
@@ -186,7 +186,7 @@ def _rounds(request: Request) -> list[Plan]:
 
 
 def _list(request: Request) -> ScheduleList:
-    where, topology, collective = there = asked_of(request)
+    where, topology, collective = there = collect_demand(request)
     chunks = as_integer("chunks", _CHUNKS if request.chunks is None else request.chunks, 1, MOST_LIMIT)
     least = fewest_steps(topology, collective)
     most = least + 2 if request.steps is None else as_integer("steps", request.steps, 1, least + MOST_LIMIT)
@@ -197,7 +197,7 @@ def _list(request: Request) -> ScheduleList:
     return ScheduleList(where, collective, "exact", chunks, most, bound, tuple(found), tuple(unsettled))
 
 
-def _timed(request: Request) -> list[Plan]:
+def _make_timed(request: Request) -> list[Plan]:
     where, setting = setting_of(request)
     units = setting.units
     known, quick = _greedy(request, setting)
@@ -231,7 +231,7 @@ def _greedy(request: Request, setting: Setting) -> tuple[list[Send] | None, Flow
 
 _LIMITS = frozenset({"chunks", "root", "without", "time_limit", "jobs", "seed", "link_table", "alpha", "bandwidth"})
 _OPTIONS = _LIMITS | {"overlap", "ready", "unwind", "group", "only", "placement", "tries"}
-SENDS = Method("exact", _OPTIONS, ONE_MOVEMENT, _timed, movement="sends", fabrics=True, auto=False)
+SENDS = Method("exact", _OPTIONS, ONE_MOVEMENT, _make_timed, movement="sends", fabrics=True, auto=False)
 TACOS_ILP = replace(SENDS, name="tacos-ilp")
 METHOD = Method(
     "exact",

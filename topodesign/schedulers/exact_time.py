@@ -16,7 +16,7 @@ from fractions import Fraction
 from topodesign.base.deadline import Stopwatch
 from topodesign.base.errors import TooLargeError
 from topodesign.plans.flow import Flow
-from topodesign.schedulers.demands import FAR, Proof, Send, Setting, cross_cuts, cuts_of, lean, quick_sends, written
+from topodesign.schedulers.demands import FAR, Proof, Send, Setting, cross_cuts, cuts_of, lean, quick_sends, write_flow
 from topodesign.solve.discrete import MOST, Discrete
 
 
@@ -52,7 +52,7 @@ def fastest(
             found, _ = _search(setting, bound, setting.ending(best) - 1, (left, jobs, seed), in_turn=True)
             best = best if found is None else lean(setting, found)
         proof = "search" if setting.ending(best) <= bound else "none"
-    return Fastest(written(setting, best), bound * setting.tick, proof)
+    return Fastest(write_flow(setting, best), bound * setting.tick, proof)
 
 
 def least_time(setting: Setting) -> int:
@@ -121,7 +121,7 @@ def _search(
             program.apart(starts, held[port], flags, [offset for *_, offset in uses])
         # It follows, but tells the solver's relaxation what a port can carry.
         head = min(_start(setting, number, link) + offset for number, link, offset in uses)
-        rest = min(_left(setting, number, link) - offset - held[port] for number, link, offset in uses)
+        rest = min(_bound_remaining(setting, number, link) - offset - held[port] for number, link, offset in uses)
         program.row([(1, end), *((-held[port], flag) for flag in flags)], min(head + rest, least))
     seconds, jobs, seed = limits
     verdict = program.solve(seconds=seconds, jobs=jobs, seed=seed)
@@ -154,7 +154,7 @@ def _start(setting: Setting, number: int, link: int) -> int:
     return max(setting.opens[link], setting.heads[setting.demands[number].source][setting.src[link]])
 
 
-def _left(setting: Setting, number: int, link: int) -> int:
+def _bound_remaining(setting: Setting, number: int, link: int) -> int:
     """Return the minimum time from a chunk's start to the end."""
     tail = setting.tail(setting.dst[link], setting.demands[number])
     return setting.lasts[link] + max(setting.shuts[link], tail)
@@ -174,7 +174,7 @@ def _tree(
     for node in inside:
         program.row([(1, end), (-1, there[node])], tail[node], when=[passed[node]] if node in passed else [])
     for link, (u, v, _) in enumerate(setting.topology.links()):
-        head, lasts, left = _start(setting, number, link), setting.lasts[link], _left(setting, number, link)
+        head, lasts, left = _start(setting, number, link), setting.lasts[link], _bound_remaining(setting, number, link)
         if u == v or v not in there or (u != one.source and u not in there) or head + left > most:
             continue
         flag, start = program.flag(), program.number(head, most - left)

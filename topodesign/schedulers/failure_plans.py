@@ -23,14 +23,14 @@ from topodesign.base.atomic import write_directory
 from topodesign.base.deadline import OutOfTime, Stopwatch, deadline
 from topodesign.base.declared import Declared, key
 from topodesign.base.errors import FileFormatError, InfeasibleError, ParameterError, TopologyError
-from topodesign.base.progress import each
+from topodesign.base.progress import iterate_with_progress
 from topodesign.base.records import Result, Table
 from topodesign.base.strict_json import parse_json
 from topodesign.base.text_files import naming, read_text
 from topodesign.base.units import Quantity, as_time, format_rate
 from topodesign.collectives import Collective
 from topodesign.fabrics.fabric import Fabric
-from topodesign.fabrics.part import Some, listed, select_part
+from topodesign.fabrics.part import Some, as_names, select_part
 from topodesign.fabrics.places import PlaceLike, as_fabric
 from topodesign.optima.failures import KIND, LEFT, alike_failures, failure_image, gigabytes, over_trees
 from topodesign.optima.question import Question
@@ -40,8 +40,8 @@ from topodesign.plans.files import load_plan
 from topodesign.plans.flow_ops import relabel, unfold
 from topodesign.plans.plan import Plan
 from topodesign.plans.sets import ForSizes, read_plan_set, save_plan_set
-from topodesign.plans.verify.plans import load_right, verified, verify
-from topodesign.schedulers.replan import Replanned, repaired_plan
+from topodesign.plans.verify.plans import load_right, verify, verify_or_raise
+from topodesign.schedulers.replan import Replanned, repair_plan
 from topodesign.schedulers.scheduling import schedule
 
 INDEX = "failures.json"
@@ -174,7 +174,10 @@ def failure_plans(
     as_choice("method", method, ("auto", "forest", "fluid"))
     make = partial(schedule, collective=kind, method=method, chunks=MAX_WEIGHT if method == "fluid" else None)
     before = make(fabric)
-    entries = [_entry(before, what, names, make, limit) for what, names in each(alike_failures(fabric), progress)]
+    entries = [
+        _entry(before, what, names, make, limit)
+        for what, names in iterate_with_progress(alike_failures(fabric), progress)
+    ]
     entries.sort(key=lambda one: (one.bandwidth or 0, one.kind, one.failures))
     return FailurePlans(fabric.name, before, tuple(entries))
 
@@ -186,7 +189,7 @@ def _entry(
     try:
         left = select_part(before.fabric, without=names[:1])
         bound = bound_by_cuts(Question(left, before.collective))
-        found = {"repaired": repaired_plan(before, names[:1]).plan} if before.has_trees else {}
+        found = {"repaired": repair_plan(before, names[:1]).plan} if before.has_trees else {}
     except (InfeasibleError, TopologyError):
         return FailurePlan(what, names, None, None, "nothing")
     if not found or found["repaired"].claim["algorithmic_bandwidth"] < _NEAR * bound:
@@ -237,11 +240,11 @@ def repair(plan: Plan | str | Path, without: Some) -> Replanned:
     ForestColl, section 4, for what trees are.
     """
     if isinstance(plan, Plan):
-        return repaired_plan(plan, without)
+        return repair_plan(plan, without)
     path = as_path(plan)
     if not (path / INDEX).is_file():
-        return repaired_plan(load_right(path), without)
-    begun, gone = Stopwatch(), tuple(map(str, listed(without)))
+        return repair_plan(load_right(path), without)
+    begun, gone = Stopwatch(), tuple(map(str, as_names(without)))
     if len(gone) != 1:
         raise ParameterError(f"{path} has plans for one failure each; name one with --fail")
     entry = next((one for one in read_failures(path) if gone[0] in one["failures"]), None)
@@ -265,7 +268,7 @@ def _image(whole: Fabric, plan: Plan, first: str, failure: str) -> Plan:
     if sorted(order) != list(range(len(left.names))):
         raise FileFormatError(f"the plan for {first} is not for one that is like {failure}")
     moved = relabel(unfold(plan.flow), np.array(order, dtype=np.int64), left)
-    return verified(replace(plan, place=left, movement=moved, spec=None), "the image of the plan")
+    return verify_or_raise(replace(plan, place=left, movement=moved, spec=None), "the image of the plan")
 
 
 def _plan_of(folder: Path) -> Plan:

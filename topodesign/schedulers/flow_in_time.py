@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from topodesign.schedulers.steps_bound import SCALES
 from topodesign.solve.program import Entries, Program
-from topodesign.topology.quotient import Quotient, fixed_orbits
+from topodesign.topology.quotient import Quotient, find_fixed_orbits
 from topodesign.topology.topology import IntArray
 
 
@@ -174,7 +174,7 @@ def _classes(quotient: Quotient, source: int) -> IntArray:
     """Return arc classes under automorphisms that fix a source."""
     if quotient.symmetry is None:
         return np.arange(len(quotient.arcs))
-    orbit = fixed_orbits(quotient.topology, quotient.symmetry, source)[quotient.arcs]
+    orbit = find_fixed_orbits(quotient.topology, quotient.symmetry, source)[quotient.arcs]
     return np.unique(orbit, return_inverse=True)[1].astype(np.int64)
 
 

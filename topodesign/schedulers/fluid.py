@@ -37,8 +37,8 @@ from topodesign.solve.flows.program import DemandFlow, UnreachableError, demand_
 def _make(request: Request) -> list[Plan]:
     """Return the flow or tree plan of a request."""
     if request.collective.like(*TREE_COLLECTIVES):
-        return _made_of_trees(request)
-    fabric, collective, inside = _asked(request)
+        return _make_trees(request)
+    fabric, collective, inside = _read_request(request)
     if request.shards is not None:
         return [_uneven(request, fabric, collective)]
     flow = best_flow(fabric, collective, dict.fromkeys(fabric.classes, Fraction(1)), inside=inside)
@@ -77,7 +77,7 @@ def _uneven(request: Request, fabric: Fabric, collective: Collective) -> Plan:
     return Plan(fabric, movement, flow_claim(movement), spec_of(request), made, (words,))
 
 
-def _made_of_trees(request: Request) -> list[Plan]:
+def _make_trees(request: Request) -> list[Plan]:
     """Return the plan over trees, of all nodes or in groups."""
     progress, sizes = request.progress, None
     if request.shards is not None:
@@ -85,7 +85,7 @@ def _made_of_trees(request: Request) -> list[Plan]:
             raise ParameterError("--shards is for an allgather or a reduce-scatter of all nodes; remove it")
         sizes = as_shards(request.fabric, request.shards)
     if request.group not in {"", ()} or request.collective.group is not None:
-        fabric, collective, _ = _asked(request)
+        fabric, collective, _ = _read_request(request)
     else:
         root = None if request.root_name is None else compute_node(request.fabric, request.root_name)
         fabric, collective = request.fabric, request.collective.at(root)
@@ -104,7 +104,7 @@ def _made_of_trees(request: Request) -> list[Plan]:
     return [Plan(fabric, flow, flow_claim(flow), spec_of(request), made, tuple(notes))]
 
 
-def _asked(request: Request) -> tuple[Fabric, Collective, bool]:
+def _read_request(request: Request) -> tuple[Fabric, Collective, bool]:
     """Return fabric, collective and whether other nodes forward nothing.
 
     Nodes that take no part are gone, or switches. Of several groups each has the others' nodes in the same fabric.
@@ -139,7 +139,7 @@ def _paths(fabric: Fabric, collective: Collective, flow: DemandFlow, chunks: int
     if units > (chunks or MAX_WEIGHT):
         if chunks is None:
             raise TooLargeError(f"the fastest flow cuts blocks into {units} parts; say how many will do: --set chunks=")
-        weights = _rounded(fabric, found, [Fraction(weight * chunks, units) for weight in weights], chunks)
+        weights = _round_weights(fabric, found, [Fraction(weight * chunks, units) for weight in weights], chunks)
         units = chunks
     found = [path._replace(weight=weight) for path, weight in zip(found, weights, strict=True) if weight]
     return flow_of_paths(fabric, collective, units, [(path.block, path.weight, path.hops) for path in found])
@@ -154,7 +154,7 @@ class _Path(NamedTuple):
     hops: tuple[int, ...]
 
 
-def _rounded(fabric: Fabric, paths: list[_Path], wanted: list[Fraction], units: int) -> list[int]:
+def _round_weights(fabric: Fabric, paths: list[_Path], wanted: list[Fraction], units: int) -> list[int]:
     """Round path weights to whole units per block, greedily.
 
     All paths get what they should have rounded down. What is left of a block goes unit by unit to the path of it whose

@@ -18,9 +18,9 @@ import numpy as np
 from topodesign.base.deadline import OutOfTime, Stopwatch, deadline
 from topodesign.base.errors import TooLargeError, TopodesignError
 from topodesign.base.latency import Latency
-from topodesign.base.progress import each
+from topodesign.base.progress import iterate_with_progress
 from topodesign.base.units import format_size, format_time
-from topodesign.base.wording import listed
+from topodesign.base.wording import join_words
 from topodesign.collectives import ALL_TO_ALL, ALLREDUCE, BROADCAST, GATHER, REDUCE, REDUCE_SCATTER, Collective
 from topodesign.fabrics.fabric import NODE_BANDWIDTH, OWN_LATENCIES, Fabric
 from topodesign.fabrics.node_values import as_latency
@@ -86,7 +86,7 @@ def gains_by_trees(request: Request) -> bool:
     return not request.topology.is_regular and request.topology.nodes <= _MOST_OTHERWISE
 
 
-def why_unfit(method: Method, request: Request) -> str | None:
+def explain_unfit(method: Method, request: Request) -> str | None:
     """Return the reason that a method cannot apply, or None."""
     if not method.does(request.collective):
         return f"makes no {request.collective}"
@@ -97,7 +97,7 @@ def why_unfit(method: Method, request: Request) -> str | None:
     return None
 
 
-def why_skipped(method: Method, request: Request) -> str | None:
+def explain_skipped(method: Method, request: Request) -> str | None:
     """Return the reason to skip an unnamed method, or None."""
     fabric = request.fabric
     nodes, switches = len(fabric.compute), len(fabric.multicast | fabric.aggregation)
@@ -153,7 +153,7 @@ def plan_method(
     check
         Returns what is wrong with a plan, or None.
     """
-    if (reason := why_unfit(method, request)) is not None:
+    if (reason := explain_unfit(method, request)) is not None:
         return MethodPlan(method.name, why=reason)
     searches = method.name in SEARCHES
     if limit is not None:
@@ -209,10 +209,10 @@ def fastest_for_size(request: Request, make: Callable[[Request, str], Plan], met
     """
     usual = make(request.but(alpha=None, bandwidth=None, sized=False), "auto")
     tried, skipped = [MethodPlan("auto", usual, (run_of(usual, request),))], []
-    for name, method in each(methods.items(), request.progress):
-        if why_unfit(method, request) is not None:
+    for name, method in iterate_with_progress(methods.items(), request.progress):
+        if explain_unfit(method, request) is not None:
             continue
-        if len(request.fabric.compute) > MOST_NODES or why_skipped(method, request) is not None:
+        if len(request.fabric.compute) > MOST_NODES or explain_skipped(method, request) is not None:
             skipped.append(name)
         else:
             tried.append(plan_method(method, request, (request.size,), make))
@@ -223,7 +223,7 @@ def fastest_for_size(request: Request, make: Callable[[Request, str], Plan], met
     if skipped:
         least = bound_plans(request).time(request.size)
         left = f"at most {float(1 - least / time):.1%} could be left"
-        notes.append(f"not tried: {listed(skipped)}; {left}: no plan takes less than {format_time(least)}")
+        notes.append(f"not tried: {join_words(skipped)}; {left}: no plan takes less than {format_time(least)}")
     notes.append(f"for {format_size(request.size)}: {', '.join([*told][:_TOLD])}{', ...' if len(told) > _TOLD else ''}")
     return replace(chosen, notes=(*chosen.notes, *notes))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from topodesign.base.errors import InfeasibleError, ParameterError
-from topodesign.base.options import typed
+from topodesign.base.options import format_option
 from topodesign.base.wording import with_article
 from topodesign.collectives import ALLREDUCE
 from topodesign.fabrics.node_values import as_shards
@@ -25,7 +25,7 @@ def _make(request: Request) -> list[Plan]:
     if root is not None and shard is not None:
         raise ParameterError(f"the only shard of {with_article(collective)} is its root's; remove --shards")
     notes = []
-    fixed = " and ".join(typed(name) for name in request.given() if name in {"fixed_k", "shards"})
+    fixed = " and ".join(format_option(name) for name in request.given() if name in {"fixed_k", "shards"})
     if len(collective.parts) > 1 and not fixed:
         trees, kind = allreduce_schedule(fabric.topology, names=names)
         notes.append(kind)

@@ -212,7 +212,7 @@ def ways_of(wires: Wires, collective: str, groups: Sequence[Sequence[int]]) -> W
 
     each = [routed(kind, halves * wires.step(far, starts), halves * part, kind, those)]
     if kind == "direct" and many == len(wires.fabric.compute):
-        each += _known(wires, collective, least)
+        each += _list_known(wires, collective, least)
     if kind == "direct" and collective != "all-to-all" and many > 2:
         rings = tuple(_in_ring(wires, group) for group in those)
         step = wires.step([pair for group in rings for pair in _pairs("ring", group)])
@@ -251,7 +251,7 @@ def time_built_in(
     return wires.step(pairs, starts) + size * wires.load(kind, those) / many
 
 
-def _known(wires: Wires, collective: str, least: Fraction) -> list[Way]:
+def _list_known(wires: Wires, collective: str, least: Fraction) -> list[Way]:
     """Return the known schedules of an all-node collective."""
     place = wires.place
     if not isinstance(place, Topology):

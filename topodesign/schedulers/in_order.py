@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from topodesign.base.arrays import earlier
-from topodesign.base.compiled import Ints, tiered
+from topodesign.base.compiled import Ints, tier_kernel
 from topodesign.schedulers.time_expanded.event_kernels import Queue, pop, push, queue_for
 from topodesign.schedulers.time_expanded.forward_kernels import Piles, put, take_out
 
@@ -107,7 +107,7 @@ def run(messages: Messages, latency: Ints, per_unit: Ints, gap: Ints, *, in_turn
     return flights
 
 
-@tiered(lambda sky, *_: 60 * len(sky.way))
+@tier_kernel(lambda sky, *_: 60 * len(sky.way))
 def _fly(  # noqa: C901, PLR0912, PLR0915  one loop of events
     sky: _Sky, queue: Queue, piles: Piles, flights: Flights, in_turn: bool
 ) -> None:

@@ -11,14 +11,14 @@ from topodesign.plans.measure import cost_of
 from topodesign.plans.plan import Plan
 from topodesign.plans.rounds import Rounds
 from topodesign.plans.rounds_ops import is_lean, prune
-from topodesign.schedulers.method import Method, Request, planned
+from topodesign.schedulers.method import Method, Request, plan_rounds
 from topodesign.schedulers.spff import spff
-from topodesign.schedulers.stored import stored_schedule
+from topodesign.schedulers.stored import get_stored_schedule
 from topodesign.topology.library import build, generator
 from topodesign.topology.topology import Topology
 
 
-def lifted(topology: Topology, collective: Collective) -> Rounds | None:
+def lift_schedule(topology: Topology, collective: Collective) -> Rounds | None:
     """Return an expansion's schedule lifted from its bases, or None.
 
     Of each base the schedule with the least bandwidth factor is taken, found in the same way or stored or SPFF: an
@@ -46,14 +46,18 @@ def lifted(topology: Topology, collective: Collective) -> Rounds | None:
 
 def thriftiest(topology: Topology, collective: Collective) -> Rounds:
     """Return the available schedule with minimum bandwidth, then steps."""
-    known = [spff(topology, collective), stored_schedule(topology.spec, collective), lifted(topology, collective)]
+    known = [
+        spff(topology, collective),
+        get_stored_schedule(topology.spec, collective),
+        lift_schedule(topology, collective),
+    ]
     made = [(cost_of(topology, schedule), schedule) for schedule in known if schedule is not None]
     return min(made, key=lambda one: (one[0].bandwidth, one[0].steps))[1]
 
 
 def _make(request: Request) -> list[Plan]:
-    schedule = lifted(request.topology, request.collective)
-    return [] if schedule is None else [planned(request.topology, schedule, "lift")]
+    schedule = lift_schedule(request.topology, request.collective)
+    return [] if schedule is None else [plan_rounds(request.topology, schedule, "lift")]
 
 
 METHOD = Method("lift", frozenset(), (ALLGATHER, REDUCE_SCATTER), _make)

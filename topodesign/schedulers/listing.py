@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from topodesign.base import doors
+from topodesign.base import entry_points
 from topodesign.base.declared import key
 from topodesign.base.records import Result, ResultList, Table
 from topodesign.schedulers import SCHEDULERS
@@ -52,6 +52,6 @@ def methods() -> Methods:
     ['spff', 'deferred', 'stored']
     """
     known = SCHEDULERS | dict.fromkeys(
-        doors.SCHEDULERS.others, "of another package, which topodesign info plugins names"
+        entry_points.SCHEDULERS.others, "of another package, which topodesign info plugins names"
     )
     return Methods(Listed(name, about) for name, about in known.items())

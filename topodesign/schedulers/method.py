@@ -19,8 +19,8 @@ from topodesign.collectives import ALLREDUCE, Collective
 from topodesign.fabrics.fabric import NODE_BANDWIDTH, OWN_LATENCIES, Fabric
 from topodesign.fabrics.groups import as_groups, roots_of
 from topodesign.fabrics.node_values import as_ready
-from topodesign.fabrics.part import chosen_nodes, listed, select_part
-from topodesign.fabrics.places import PlaceLike, as_fabric, as_place, named_preset, plain_fabric
+from topodesign.fabrics.part import as_names, select_nodes, select_part
+from topodesign.fabrics.places import PlaceLike, as_fabric, as_place, get_preset_name, plain_fabric
 from topodesign.fabrics.unwinding import replace_switches
 from topodesign.plans.flow import Flow
 from topodesign.plans.link_times import LinkTimes, link_times
@@ -70,8 +70,8 @@ class Request:
         if self.chunks == "auto":
             object.__setattr__(self, "chunks", None)
             object.__setattr__(self, "auto_chunks", True)
-        object.__setattr__(self, "only", listed(self.only))
-        object.__setattr__(self, "without", listed(self.without))
+        object.__setattr__(self, "only", as_names(self.only))
+        object.__setattr__(self, "without", as_names(self.without))
         if not isinstance(self.group, str | Path) and isinstance(self.group, Iterable):
             groups = (tuple(one) if isinstance(one, list) else one for one in self.group)
             object.__setattr__(self, "group", tuple(groups))
@@ -93,7 +93,7 @@ class Request:
         if collective.groups is not None:
             return collective
         if self.only:
-            names = chosen_nodes(self.called, self.only)
+            names = select_nodes(self.called, self.only)
             collective = collective.among({self.called.number(name) for name in names})
         return collective if self.root_name is None else collective.at(self.called.number(self.root_name))
 
@@ -340,7 +340,7 @@ def _among(collective: Collective, known: tuple[Collective, ...]) -> bool:
     return halves or collective.like(*known)
 
 
-def planned(topology: Topology, movement: Rounds | Flow, method: str, **more: Any) -> Plan:
+def plan_rounds(topology: Topology, movement: Rounds | Flow, method: str, **more: Any) -> Plan:
     """Return the plan of rounds with its cost."""
     plan = Plan(topology, movement, {}, generator={"method": method, **more})
     return replace(plan, claim=flow_claim(plan.flow))
@@ -359,7 +359,7 @@ def cost_in(plan: Plan) -> Cost:
 
 def spec_of(request: Request) -> str | None:
     """Return the spec that rebuilds the whole requested network."""
-    return None if request.only or request.without or request.unwind else named_preset(request.place)
+    return None if request.only or request.without or request.unwind else get_preset_name(request.place)
 
 
 def sizes_of(sizes: Quantity | Iterable[Quantity]) -> tuple[Fraction, ...]:

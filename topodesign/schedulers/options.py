@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, TypedDict
 
 from topodesign.base.arguments import MOST_SEED
-from topodesign.base.options import Amount, Flag, Option, PathOf, Span, Whole, declared
+from topodesign.base.options import Amount, Flag, Option, PathOf, Span, Whole, collect_options
 from topodesign.base.units import Quantity, as_bandwidth, as_size, as_time
 from topodesign.fabrics.options import READY, PlaceOptions
 
@@ -149,5 +149,5 @@ class ScheduleOptions(ShapeOptions, PlaceOptions, TimeOptions, SearchOptions, to
     """Options of :func:`topodesign.schedule` besides its other arguments."""
 
 
-OPTIONS = declared(ScheduleOptions)  # all of them by name
+OPTIONS = collect_options(ScheduleOptions)  # all of them by name
 EVERYONES = frozenset({"others", "size"})  # those that any method may be given, since they say what another one means

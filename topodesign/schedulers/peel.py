@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from topodesign.base.arrays import ranges, sealed
+from topodesign.base.arrays import ranges, seal_array
 from topodesign.base.errors import DisconnectedError, InfeasibleError, ParameterError, TooLargeError, TopologyError
 from topodesign.base.wording import with_article
 from topodesign.collectives import ALL_TO_ALL, GATHER, SCATTER, Collective, as_collective
@@ -28,9 +28,9 @@ from topodesign.plans.plan import Plan
 from topodesign.plans.rounds import Rounds
 from topodesign.plans.rounds_ops import Part, assemble, canonical, check_rows, rescale, reverse
 from topodesign.pricing.closed_form import distances
-from topodesign.schedulers.balanced_paths import MOST_HOPS, balanced_paths, hops_of
+from topodesign.schedulers.balanced_paths import MOST_HOPS, balance_paths, hops_of
 from topodesign.schedulers.flow_in_time import FlowInTime, FlowProgram, ways_of
-from topodesign.schedulers.method import Method, Request, planned
+from topodesign.schedulers.method import Method, Request, plan_rounds
 from topodesign.schedulers.spff import check_chunks
 from topodesign.topology.quotient import Quotient, quotient
 from topodesign.topology.topology import IntArray, Topology
@@ -133,7 +133,7 @@ class _Maker:
             raise TopologyError("a collective requires at least 2 nodes")
         if root is None:
             whole = quotient(topology, symmetric=self.capacity is None)
-            return whole if self.capacity is None else replace(whole, room=sealed(self.capacity[whole.arcs]))
+            return whole if self.capacity is None else replace(whole, room=seal_array(self.capacity[whole.arcs]))
         if len(lost := np.flatnonzero(distances(topology, root) < 0)):
             raise DisconnectedError(
                 f"the data of node {lost[0]} have no way between it and the root {root}, so this collective does not "
@@ -142,7 +142,7 @@ class _Maker:
         arcs = np.flatnonzero(topology.src != topology.dst)
         room = (topology.capacity if self.capacity is None else self.capacity)[arcs]
         one = np.ones(1, dtype=np.int64)
-        return Quotient(topology, None, *map(sealed, (np.array([root]), one, arcs, np.arange(len(arcs)), room)))
+        return Quotient(topology, None, *map(seal_array, (np.array([root]), one, arcs, np.arange(len(arcs)), room)))
 
     @cached_property
     def distance(self) -> IntArray:
@@ -219,18 +219,18 @@ class _Maker:
         """Yield makers of rounds, fewest units first if known."""
         most = MOST_UNITS if chunks is None else chunks
         if flow is not None and flow.units <= min(most, FEW):
-            yield lambda: self._peeled(flow, steps, flow.units)
+            yield lambda: self._peel(flow, steps, flow.units)
             return
         count = self.topology.nodes - 1 if self.collective.root is not None else self.topology.nodes**2
         tried = [units for units in _SPREADS if units <= most and count * units * steps <= MOST_HOPS]
         if chunks is None and flow is not None:  # that is as good as can be, so only few units are of use
             tried = tried[:2] if count <= 2**12 else []
         for units in tried if count <= 2**14 else tried[:2]:
-            yield lambda units=units: self._spread(flow, steps, units)  # type: ignore[misc]
+            yield lambda units=units: self._spread_blocks(flow, steps, units)  # type: ignore[misc]
         if flow is not None:
-            yield lambda: self._peeled(flow, steps, min(flow.units, most))
+            yield lambda: self._peel(flow, steps, min(flow.units, most))
 
-    def _peeled(self, flow: FlowInTime, steps: int, units: int) -> Rounds:
+    def _peel(self, flow: FlowInTime, steps: int, units: int) -> Rounds:
         """Return a flow as rounds, with part ends rounded if needed."""
         topology, ways = self.topology, self.quotient
         parts: list[Part] = []
@@ -266,7 +266,7 @@ class _Maker:
         paths[unit, place[rounds.block[row]], rounds.step[row] - 1] = arc[row]
         return paths
 
-    def _spread(self, flow: FlowInTime | None, steps: int, units: int) -> Rounds:
+    def _spread_blocks(self, flow: FlowInTime | None, steps: int, units: int) -> Rounds:
         """Return the rounds of blocks spread over shortest paths."""
         nodes, ways = self.topology.nodes, self.quotient
         if self.collective.root is None:
@@ -276,12 +276,12 @@ class _Maker:
             block = np.flatnonzero(np.arange(nodes) != self.collective.root)
             pairs = np.column_stack((np.full(nodes - 1, self.collective.root), block))
         arcs = ways.src, ways.dst, self.room
-        found = balanced_paths(
+        found = balance_paths(
             self.distance, arcs, pairs, steps=steps, chunks=units, aim=() if flow is None else flow.fullest
         )
         if flow is not None and found.total > flow.total:
-            start = self._paths(rescale(self._peeled(flow, steps, units), units), pairs, block)
-            other = balanced_paths(self.distance, arcs, pairs, steps=steps, chunks=units, aim=flow.fullest, start=start)
+            start = self._paths(rescale(self._peel(flow, steps, units), units), pairs, block)
+            other = balance_paths(self.distance, arcs, pairs, steps=steps, chunks=units, aim=flow.fullest, start=start)
             found = min(found, other, key=lambda one: one.total)
         chunk, pair, step, arc = hops_of(found.paths)
         check_rows(len(chunk))
@@ -300,7 +300,7 @@ def _make(request: Request) -> list[Plan]:
         if request.steps is None and request.chunks is None:
             longer = frontier(topology, collective, made.rounds.steps)
             more["more_steps"] = [{"steps": steps, "bandwidth": str(least)} for steps, least in longer]
-    return [planned(topology, made.rounds, "peel", **more)]
+    return [plan_rounds(topology, made.rounds, "peel", **more)]
 
 
 def _rates(topology: Topology, bandwidth: list[Fraction]) -> IntArray:

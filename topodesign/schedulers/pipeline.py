@@ -32,9 +32,9 @@ from topodesign.plans.plan import Plan
 from topodesign.plans.rounds import Rounds
 from topodesign.plans.rounds_ops import MAX_UNITS, assemble, canonical, find_links, reverse
 from topodesign.plans.trees import TREE_COLLECTIVES, Trees, passing
-from topodesign.plans.unroll import pipelined
+from topodesign.plans.unroll import pipeline_trees
 from topodesign.pricing.closed_form import distances
-from topodesign.schedulers.method import Listing, Method, Request, planned
+from topodesign.schedulers.method import Listing, Method, Request, plan_rounds
 from topodesign.schedulers.schedule_list import ListedSchedule, ScheduleList
 from topodesign.topology.topology import Topology
 
@@ -57,7 +57,7 @@ class Pipeline:
         if not any(self.trees):
             return _layers(self.topology, self.collective, chunks)
         parts = [
-            assemble(one, self.topology.nodes, 1, 0, []) if trees is None else pipelined(trees, chunks, one)
+            assemble(one, self.topology.nodes, 1, 0, []) if trees is None else pipeline_trees(trees, chunks, one)
             for one, trees in zip(self.collective.single, self.trees, strict=True)
         ]
         return alongside(parts, self.collective)
@@ -216,7 +216,7 @@ def rows_of(
         made = way.rounds(chunks)
         if reduces:  # what a node that only forwards gets twice would be a sum that it sends twice
             made = reverse(made if collective.group is None else restricted(made, what))
-        return planned(topology, made, "pipeline", way=way.name, pieces=chunks)
+        return plan_rounds(topology, made, "pipeline", way=way.name, pieces=chunks)
 
     rows = []
     for way in pipelines(where, what, fixed_k):

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-from topodesign.base import doors
+from topodesign.base import entry_points
 from topodesign.base.cost import Cost
 from topodesign.base.dominance import find_unbeaten
 from topodesign.base.errors import CatalogError, TooLargeError, TopologyError
@@ -20,12 +20,12 @@ from topodesign.base.progress import Progress, part
 from topodesign.collectives import ALLGATHER, REDUCE_SCATTER, Collective
 from topodesign.plans.measure import cost_of
 from topodesign.pricing.all_to_all import AllToAll, all_to_all
-from topodesign.pricing.deferral import in_lowest_terms, why_not
+from topodesign.pricing.deferral import explain_no_deferral, in_lowest_terms
 from topodesign.pricing.efforts import Effort
-from topodesign.pricing.evaluation import dearer, deferred_both, price_both
+from topodesign.pricing.evaluation import dearer, price_both, price_both_deferred
 from topodesign.pricing.workload import Workload
-from topodesign.schedulers.lift import lifted
-from topodesign.schedulers.stored import recognised
+from topodesign.schedulers.lift import lift_schedule
+from topodesign.schedulers.stored import recognise
 from topodesign.solve.flows.potentials import GAP
 from topodesign.topology.topology import Topology
 
@@ -132,7 +132,7 @@ def price_plans(
         if later is not None:
             known.append(PlanPrice("deferred", later[half]))
         if cost.bandwidth > least:
-            known += _other_plans(topology, collective)
+            known += _iterate_plans(topology, collective)
         halves.append(tuple(find_unbeaten(known, lambda plan: (plan.cost.steps, plan.cost.bandwidth))))
     there, back = halves
     if later is None:
@@ -174,10 +174,10 @@ def _find_bounds(topology: Topology) -> tuple[Fraction, Fraction] | None:
     rows = _find_rows(topology)
     known = [row.all_to_all for row in rows if row.all_to_all is not None]
     if not known and topology.spec is not None:
-        catalog = doors.load("catalog.lookup:Catalog")()
+        catalog = entry_points.load("catalog.lookup:Catalog")()
         if topology.degree in catalog.degrees:
             size = topology.degree, topology.nodes, topology.nodes
-            kept = doors.load("catalog.exchange:EXCHANGE").known(catalog.directory, *size)
+            kept = entry_points.load("catalog.exchange:EXCHANGE").known(catalog.directory, *size)
             known = [one.all_to_all for one in kept if one.spec == str(topology.spec)]
     return (known[0].lower, known[0].upper) if known else None
 
@@ -186,7 +186,7 @@ def _find_rows(topology: Topology) -> list[Any]:
     """Return the catalog entries of a topology or its transpose."""
     if topology.spec is None:
         return []
-    catalog = doors.load("catalog.lookup:Catalog")()
+    catalog = entry_points.load("catalog.lookup:Catalog")()
     text = str(topology.spec)
     plain = text.removeprefix("transpose(").removesuffix(")") if text.startswith("transpose(") else text
     try:
@@ -197,7 +197,7 @@ def _find_rows(topology: Topology) -> list[Any]:
     return [row for row in rows if row.either_way == plain]
 
 
-def deferred_in_catalog(topology: Topology) -> tuple[Cost, Cost] | None:
+def find_deferred_costs(topology: Topology) -> tuple[Cost, Cost] | None:
     """Return the catalog's deferred reduce-scatter and allgather costs, or None."""
     known = [row for row in _find_rows(topology) if row.deferred]
     if not known:
@@ -212,23 +212,23 @@ def _look_for_deferred(
     """Return deferred costs, found or from the catalog, or None."""
     if asked is False:
         return None
-    known, most = deferred_in_catalog(topology), None if asked else quick_work(topology)
-    if not asked and (known is not None or why_not(topology, spff[0].steps, most) is not None):
+    known, most = find_deferred_costs(topology), None if asked else quick_work(topology)
+    if not asked and (known is not None or explain_no_deferral(topology, spff[0].steps, most) is not None):
         return known
     try:
-        return deferred_both(topology, progress, most=most)
+        return price_both_deferred(topology, progress, most=most)
     except (TooLargeError, TopologyError):  # such as for too many links of a node
         if asked:
             raise
         return known
 
 
-def _other_plans(topology: Topology, collective: Collective) -> Iterator[PlanPrice]:
+def _iterate_plans(topology: Topology, collective: Collective) -> Iterator[PlanPrice]:
     """Yield the stored and the lifted plan of a phase."""
-    stored = recognised(topology, collective)
+    stored = recognise(topology, collective)
     if stored is not None:
         yield PlanPrice("stored", stored.cost)
     if topology.nodes <= _MOST_LIFTED:
-        schedule = lifted(topology, collective)
+        schedule = lift_schedule(topology, collective)
         if schedule is not None:
             yield PlanPrice("lift", cost_of(topology, schedule))

@@ -18,14 +18,14 @@ from topodesign.base.declared import key
 from topodesign.base.errors import ParameterError
 from topodesign.base.records import Result
 from topodesign.base.units import format_rate
-from topodesign.base.wording import counted, listed
+from topodesign.base.wording import count_noun, join_words
 from topodesign.fabrics.fabric import Fabric
 from topodesign.fabrics.part import Some, select_part
-from topodesign.fabrics.part import listed as as_list
-from topodesign.optima.forest.repair import remaining, repaired
+from topodesign.fabrics.part import as_names as as_list
+from topodesign.optima.forest.repair import remaining, repair_trees
 from topodesign.optima.group_price import slowest_cut
 from topodesign.optima.question import Question
-from topodesign.optima.rerouting import node_bound, rerouted
+from topodesign.optima.rerouting import node_bound, reroute_paths
 from topodesign.optima.trees import bound_by_cuts
 from topodesign.plans.chunk_ops import find_loads
 from topodesign.plans.files import save_plan
@@ -33,7 +33,7 @@ from topodesign.plans.flow import Flow
 from topodesign.plans.measure import flow_claim
 from topodesign.plans.plan import Plan
 from topodesign.plans.trees import Trees, flow_of_trees
-from topodesign.plans.verify.plans import verified
+from topodesign.plans.verify.plans import verify_or_raise
 from topodesign.schedulers.scheduling import schedule
 
 
@@ -97,8 +97,8 @@ class Replanned(Result):
         """Return a one-sentence summary."""
         now, before = format_rate(self.bandwidth), format_rate(self.before)
         change = f"{100 * float(self.bandwidth / self.before - 1):+.1f}%"
-        many = counted(self.tree_count, self.plan.kind.removesuffix("s"))
-        what = f"{self.plan.collective} on {self.plan.fabric.name}, without {listed(list(self.without))}"
+        many = count_noun(self.tree_count, self.plan.kind.removesuffix("s"))
+        what = f"{self.plan.collective} on {self.plan.fabric.name}, without {join_words(list(self.without))}"
         anew = "" if self.kept else f"; {self.plan.notes[0]}"
         return f"{what}: {now} in {many}, {before} before ({change}); {self.claims[0]}{anew}"
 
@@ -110,7 +110,7 @@ class Replanned(Result):
         save_plan(path, self.plan)
 
 
-def repaired_plan(plan: Plan, without: Some) -> Replanned:
+def repair_plan(plan: Plan, without: Some) -> Replanned:
     """Return a plan after a failure, for trees or paths.
 
     See :func:`topodesign.repair`.
@@ -130,7 +130,9 @@ def repaired_plan(plan: Plan, without: Some) -> Replanned:
     order = [place.get(name, -1) for name in fabric.names]
     if plan.model != "chunks" or not isinstance(moved, Flow):
         new = schedule(left, remaining(plan.collective, np.array(order, dtype=np.int64)))
-        return _told(plan, replace(new, notes=(f"made anew by --algorithm {new.generator['method']}",)), gone, begun)
+        return _add_origin(
+            plan, replace(new, notes=(f"made anew by --algorithm {new.generator['method']}",)), gone, begun
+        )
     before = {(link.src, link.dst): link.bandwidth for link in fabric.links()}
     slower = {
         (place[link.src], place[link.dst]): link.bandwidth / before[link.src, link.dst]
@@ -138,11 +140,13 @@ def repaired_plan(plan: Plan, without: Some) -> Replanned:
         if link.bandwidth != before[link.src, link.dst]
     }
     if moved.rate is None:
-        paths = rerouted(moved, left, order, slower)
-        return _told(plan, Plan(left, paths, flow_claim(paths)), gone, begun)
-    trees = within_limits(left, repaired(plan.trees, left.topology, order, (left.aggregation, left.multicast), slower))
+        paths = reroute_paths(moved, left, order, slower)
+        return _add_origin(plan, Plan(left, paths, flow_claim(paths)), gone, begun)
+    trees = within_limits(
+        left, repair_trees(plan.trees, left.topology, order, (left.aggregation, left.multicast), slower)
+    )
     flow = flow_of_trees(left, trees)
-    return _told(plan, Plan(left, flow, flow_claim(flow)), gone, begun)
+    return _add_origin(plan, Plan(left, flow, flow_claim(flow)), gone, begun)
 
 
 def within_limits(fabric: Fabric, trees: Trees) -> Trees:
@@ -168,10 +172,10 @@ def bandwidth_of(plan: Plan) -> Fraction:
     return plan.fabric.unit * plan.topology.degree / Fraction(plan.claim["bandwidth"])
 
 
-def _told(before: Plan, new: Plan, gone: tuple[str, ...], begun: Stopwatch) -> Replanned:
+def _add_origin(before: Plan, new: Plan, gone: tuple[str, ...], begun: Stopwatch) -> Replanned:
     """Return the verified plan with notes on its origin."""
     kept = not new.notes
     made = {**(before if kept else new).generator, "repaired_without" if kept else "without": list(gone)}
     notes = ("repaired after a failure",) if kept else new.notes
     new, seconds = replace(new, generator=made, notes=notes), begun()
-    return Replanned(verified(new, "the repaired plan"), gone, bandwidth_of(before), seconds, kept)
+    return Replanned(verify_or_raise(new, "the repaired plan"), gone, bandwidth_of(before), seconds, kept)

@@ -12,8 +12,8 @@ from topodesign.base.claims import ALL_PROVEN, FASTEST_FROM, NOT_ALL_PROVEN
 from topodesign.base.cost import Cost
 from topodesign.base.declared import Declared, key, row_of
 from topodesign.base.records import Result, Table
-from topodesign.base.units import Quantity, as_size, format_size, format_time, rounded_size
-from topodesign.base.wording import counted
+from topodesign.base.units import Quantity, as_size, format_size, format_size_rounded, format_time
+from topodesign.base.wording import count_noun
 from topodesign.collectives import Collective
 from topodesign.collectives.collective import InGroups, InOneGroup
 from topodesign.fabrics.fabric import Fabric
@@ -74,7 +74,7 @@ class Unsettled:
     KEYS = "chunks steps bound below"
 
     def __str__(self) -> str:
-        chunks = counted(self.chunks, "chunk")
+        chunks = count_noun(self.chunks, "chunk")
         return f"{chunks} in {self.steps} steps may do with {self.bound} rounds or more, below {self.below}"
 
 
@@ -152,7 +152,7 @@ class ScheduleList(Result):
     def heading(self) -> str:
         """Return a title with the state of proof."""
         where = self.place.name if isinstance(self.place, Fabric) else self.place.spec or "a topology without a spec"
-        limits = f"up to {counted(self.most_chunks, 'chunk')}"
+        limits = f"up to {count_noun(self.most_chunks, 'chunk')}"
         if self.method == "pipeline":
             return f"{self.collective} in rounds on {where}, {limits}; over trees y is not below {self.bound}"
         proven = ALL_PROVEN if self.proven else NOT_ALL_PROVEN
@@ -178,7 +178,7 @@ class ScheduleList(Result):
                     *([] if pipes else [str(one.rounds)]),
                     f"{float(one.bandwidth):.4f}",
                     str(one.way) if pipes else proof,
-                    "" if one.fastest_from is None else rounded_size(one.fastest_from),
+                    "" if one.fastest_from is None else format_size_rounded(one.fastest_from),
                     *(f"{format_time(own)}{'*' * mark}" for own, mark in zip(one.times, best, strict=True)),
                 )
             )

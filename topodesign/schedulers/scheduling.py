@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Unpack, cast
 
-from topodesign.base import doors
+from topodesign.base import entry_points
 from topodesign.base.arguments import as_choice
-from topodesign.base.doors import load
+from topodesign.base.entry_points import load
 from topodesign.base.errors import ParameterError
-from topodesign.base.options import read, takes, typed
+from topodesign.base.options import format_option, read, takes
 from topodesign.base.units import Quantity
 from topodesign.base.wording import with_article
 from topodesign.collectives import Collective, as_collective
@@ -131,7 +131,7 @@ def schedule_all(
     if said["traffic"] is not None and method == "auto":
         method = next(one.name for one in METHODS.values() if "traffic" in one.options)
     sized = options.get("size") is not None
-    return make_plans(Request(place, asked, sized=sized, progress=progress, **said), method, doors.SCHEDULERS)
+    return make_plans(Request(place, asked, sized=sized, progress=progress, **said), method, entry_points.SCHEDULERS)
 
 
 @takes(ScheduleOptions)
@@ -192,7 +192,7 @@ def list_schedules(
     [(4, '25/3'), (5, '5'), (6, '3')]
     """
     asked, said = as_collective(collective), read(ScheduleOptions, options, "list_schedules")
-    known: Method = doors.SCHEDULERS[as_choice("method", method, tuple(doors.SCHEDULERS))]
+    known: Method = entry_points.SCHEDULERS[as_choice("method", method, tuple(entry_points.SCHEDULERS))]
     if known.listing is None:
         raise ParameterError(f"--algorithm {method} has no list; use --algorithm exact or pipeline")
     if not asked.like(*known.collectives):
@@ -203,7 +203,9 @@ def list_schedules(
     request = Request(place, asked, progress=progress, **said)
     asked.check_root(request.root)
     if wrong := [name for name in request.given() if name not in known.listing.options]:
-        raise ParameterError(f"{', '.join(map(typed, wrong))} cannot be combined with --list of --algorithm {method}")
+        raise ParameterError(
+            f"{', '.join(map(format_option, wrong))} cannot be combined with --list of --algorithm {method}"
+        )
     rate = 8 * NODE_BANDWIDTH if request.bandwidth is None else request.bandwidth
     if isinstance(request.found, Fabric):
         if request.bandwidth is not None:

@@ -25,7 +25,7 @@ from topodesign.plans.rounds_ops import MAX_UNITS, assemble, canonical, check_ro
 from topodesign.pricing import kernels
 from topodesign.pricing.closed_form import layer_loads, price, sources_of
 from topodesign.pricing.programs import best_split, node_blocks
-from topodesign.schedulers.method import Method, Progress, Request, cost_in, folds, planned
+from topodesign.schedulers.method import Method, Progress, Request, cost_in, folds, plan_rounds
 from topodesign.topology.link_table import LinkTable
 from topodesign.topology.symmetry import map_to_representatives
 from topodesign.topology.topology import IntArray, Topology
@@ -149,7 +149,7 @@ def unequal_spff(
     units = min(exact, chunks or exact)
     if units >= MAX_UNITS:
         raise TooLargeError(f"the exact splits need {units} units per shard, which is too many; limit the chunks")
-    return _schedule(topology, _rounded(topology, splits, units), units, steps), _bandwidth(topology, splits)
+    return _schedule(topology, _round_splits(topology, splits, units), units, steps), _bandwidth(topology, splits)
 
 
 def _unequal_splits(topology: Topology, table: LinkTable, size: Fraction) -> list[Split]:
@@ -164,7 +164,7 @@ def _unequal_splits(topology: Topology, table: LinkTable, size: Fraction) -> lis
     return splits
 
 
-def _rounded(topology: Topology, splits: list[Split], units: int) -> IntArray:
+def _round_splits(topology: Topology, splits: list[Split], units: int) -> IntArray:
     """Return the rows of splits, rounded to whole units.
 
     Those are rounded up whose link is owed most by this and the destinations before, so that no link gets all.
@@ -331,9 +331,9 @@ def _make(request: Request) -> list[Plan]:
             else spff(topology, collective, chunks=chunks, progress=request.progress)
         )
         if chunks is None:
-            return [planned(topology, schedule, name, chunks=None)]
+            return [plan_rounds(topology, schedule, name, chunks=None)]
         exact = price(topology if collective.reduces else topology.transpose()).bandwidth
-    plan = planned(topology, schedule, name, chunks=chunks)
+    plan = plan_rounds(topology, schedule, name, chunks=chunks)
     bound = Fraction(0) if chunks is None else theorem_21_bound(topology, cost_in(plan).steps, chunks)
     lost = {"lost": str(cost_in(plan).bandwidth - exact), "lost_at_most": str(bound)}
     return [replace(plan, generator={**plan.generator, **lost})]

@@ -20,14 +20,14 @@ from topodesign.base.file_kinds import FileKind, kind_of
 from topodesign.base.latency import Latency
 from topodesign.base.records import Result, Table
 from topodesign.base.units import Quantity, format_size, format_time
-from topodesign.base.wording import counted
+from topodesign.base.wording import count_noun
 from topodesign.fabrics.fabric import Fabric
 from topodesign.fabrics.groups import Placement, along, as_placement
 from topodesign.fabrics.places import PlaceLike
 from topodesign.plans.time.workload import load_workload
 from topodesign.pricing.mix import Mix, read_mix
 from topodesign.pricing.training.model import Model, as_model
-from topodesign.pricing.training.timeline import Spent, spent, step_seconds
+from topodesign.pricing.training.timeline import Spent, split_times, step_seconds
 from topodesign.pricing.training.traffic import Sent, StepMix, layers_step, mix_step, step_mix
 from topodesign.pricing.workload import as_workload
 from topodesign.schedulers.group_ways import Ways, Wires, ways_of
@@ -282,8 +282,8 @@ def price_on(
     if mix.shape and ranks != nodes:
         shape = " x ".join(map(str, mix.shape))
         raise ParameterError(
-            f"{mix.name} has {counted(ranks, 'rank')} (tensor x expert x data/expert x pipeline = {shape}), and "
-            f"{fabric.name} has {counted(nodes, 'node')}; change the degrees, such as data"
+            f"{mix.name} has {count_noun(ranks, 'rank')} (tensor x expert x data/expert x pipeline = {shape}), and "
+            f"{fabric.name} has {count_noun(nodes, 'node')}; change the degrees, such as data"
         )
     if placement is not None:
         candidates = [as_placement(fabric, placement)]
@@ -291,7 +291,7 @@ def price_on(
         candidates = list(itertools.islice(_orders(mix.shape, fabric), layouts))
     best: StepTime | None = None
     for number, nodes_of in enumerate(candidates, 1):
-        found = _priced(mix, wires, nodes_of, best)
+        found = _price_placement(mix, wires, nodes_of, best)
         if found is not None:
             best = replace(found, before=found.seconds if best is None else best.before)
         best = None if best is None else replace(best, priced=number)
@@ -313,7 +313,7 @@ def _orders(shape: tuple[int, ...], fabric: Fabric) -> Iterator[tuple[int, ...]]
         return
     seen = {nodes}
     if not fabric.topology.switches and 1 < shape[0] < len(nodes):
-        near = _gathered(fabric, shape[0])
+        near = _group_nodes(fabric, shape[0])
         seen.add(near)
         if near != nodes:
             yield near
@@ -327,7 +327,7 @@ def _orders(shape: tuple[int, ...], fabric: Fabric) -> Iterator[tuple[int, ...]]
             yield layout
 
 
-def _gathered(fabric: Fabric, size: int) -> tuple[int, ...]:
+def _group_nodes(fabric: Fabric, size: int) -> tuple[int, ...]:
     """Return nodes in order, grouped by most links."""
     links, order = fabric.topology, list[int]()
     joined = np.zeros((links.nodes, links.nodes), dtype=np.int64)
@@ -343,7 +343,7 @@ def _gathered(fabric: Fabric, size: int) -> tuple[int, ...]:
     return tuple(order)
 
 
-def _priced(mix: StepMix, wires: Wires, nodes: tuple[int, ...], best: StepTime | None) -> StepTime | None:
+def _price_placement(mix: StepMix, wires: Wires, nodes: tuple[int, ...], best: StepTime | None) -> StepTime | None:
     """Return the step time in a placement, if below the best."""
     fabric = wires.fabric
     known: dict[tuple[str, tuple[int, ...]], tuple[Ways, int, int]] = {}
@@ -369,7 +369,7 @@ def _priced(mix: StepMix, wires: Wires, nodes: tuple[int, ...], best: StepTime |
         )
         for sent, count in mix.counts.items()
     )
-    where = spent(mix, seconds.__getitem__)
+    where = split_times(mix, seconds.__getitem__)
     if best and where.seconds >= best.seconds:
         return None
     bound = step_seconds(mix, bounds.__getitem__)

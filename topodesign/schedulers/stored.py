@@ -35,7 +35,7 @@ from topodesign.plans.plan import Plan
 from topodesign.plans.rounds import Rounds
 from topodesign.plans.rounds_ops import assemble, relabel
 from topodesign.pricing.node_order import node_order
-from topodesign.schedulers.method import Method, Request, planned
+from topodesign.schedulers.method import Method, Request, plan_rounds
 from topodesign.topology.library import build
 from topodesign.topology.topology import IntArray, Topology
 
@@ -56,38 +56,38 @@ class Stored:
     search: Mapping[str, int | str]
 
 
-def stored_schedule(spec: Spec | str | None, collective: Collective) -> Rounds | None:
+def get_stored_schedule(spec: Spec | str | None, collective: Collective) -> Rounds | None:
     """Return the stored allgather or reduce-scatter of a topology, or None."""
-    found = stored(spec, collective)
+    found = get_stored(spec, collective)
     return None if found is None else found.schedule
 
 
-def stored(spec: Spec | str | None, collective: Collective) -> Stored | None:
-    """Return a stored schedule with its certificate; as :func:`stored_schedule`."""
+def get_stored(spec: Spec | str | None, collective: Collective) -> Stored | None:
+    """Return a stored schedule with its certificate; as :func:`get_stored_schedule`."""
     if spec is None:
         return None
     text = str(parse(spec) if isinstance(spec, str) else spec)
-    return _load(text).get(collective) if text in stored_specs() else None
+    return _load(text).get(collective) if text in list_stored_specs() else None
 
 
-def recognised(topology: Topology, collective: Collective) -> Stored | None:
+def recognise(topology: Topology, collective: Collective) -> Stored | None:
     """Return the stored schedule of a topology under any numbering.
 
     Nodes are put in an order that does not depend on their numbers, so a file of links and a relabelled copy of a
     stored topology have the plan of its spec.
     """
-    found = stored(topology.spec, collective)
+    found = get_stored(topology.spec, collective)
     if found is not None or topology.nodes > _LARGEST or topology.switches:
         return found
     common = int(np.gcd.reduce(topology.capacity))  # as many links more do not change what is best
     once = Topology.from_arrays(topology.nodes, topology.src, topology.dst, topology.capacity // common)
     order, links = _in_order(once)
-    for text in stored_specs():
+    for text in list_stored_specs():
         other = build(text)
         if (other.nodes, len(other.src)) != (topology.nodes, len(topology.src)):
             continue
         theirs, same = _in_order(other)
-        entry = stored(text, collective)
+        entry = get_stored(text, collective)
         if links == same and entry is not None:
             name = np.empty(topology.nodes, np.int64)
             name[theirs] = order
@@ -104,7 +104,7 @@ def _in_order(topology: Topology) -> tuple[IntArray, list[tuple[int, int, int]]]
 
 
 @functools.cache
-def stored_specs() -> tuple[str, ...]:
+def list_stored_specs() -> tuple[str, ...]:
     """Return the sorted specs of topologies with stored schedules."""
     return tuple(sorted(_fields(path.read_text(encoding="utf-8"))["spec"] for path in DATA.glob("*.json")))
 
@@ -176,8 +176,8 @@ def _fields(text: str) -> dict[str, Any]:
 
 
 def _make(request: Request) -> list[Plan]:
-    found = recognised(request.topology, request.collective)
-    return [] if found is None else [planned(request.topology, found.schedule, "stored")]
+    found = recognise(request.topology, request.collective)
+    return [] if found is None else [plan_rounds(request.topology, found.schedule, "stored")]
 
 
 METHOD = Method("stored", frozenset(), (ALLGATHER, REDUCE_SCATTER), _make)

@@ -8,14 +8,14 @@ those brings it to all at once. Chunks are sent in the order in which they would
 from __future__ import annotations
 
 from topodesign.plans.plan import Plan
-from topodesign.schedulers.demands import ONE_MOVEMENT, complete, lean, one_by_one, setting_of, written
+from topodesign.schedulers.demands import ONE_MOVEMENT, complete, lean, order_sends, setting_of, write_flow
 from topodesign.schedulers.method import Method, Request, spec_of
 
 
 def _make(request: Request) -> list[Plan]:
     where, setting = setting_of(request)
     alone = complete(setting, crowded=False)
-    timed = written(setting, lean(setting, one_by_one(setting, alone)))
+    timed = write_flow(setting, lean(setting, order_sends(setting, alone)))
     made = {"method": "taccl-like", "uncrowded": str(setting.ending(alone) * setting.tick)}
     return [Plan(where, timed, {"time": timed.time}, spec_of(request), generator=made)]
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from topodesign.base.arguments import as_integer
 from topodesign.base.errors import ParameterError
 from topodesign.base.units import format_time
-from topodesign.base.wording import counted
+from topodesign.base.wording import count_noun
 from topodesign.collectives import COLLECTIVES
 from topodesign.fabrics.fabric import Fabric
 from topodesign.plans.flow import Flow
 from topodesign.plans.flow_ops import concatenate, join_links
 from topodesign.plans.plan import Plan
 from topodesign.plans.verify.plans import check_movement
-from topodesign.schedulers.demands import asked_of, quick_sends, setting_of, written
+from topodesign.schedulers.demands import collect_demand, quick_sends, setting_of, write_flow
 from topodesign.schedulers.method import Method, Request, spec_of
 from topodesign.schedulers.time_expanded.greedy import Made, synthesize
 from topodesign.schedulers.time_expanded.network import Network, grain_of, network_of, rounding
@@ -36,21 +36,21 @@ def _make(request: Request) -> list[Plan]:
         )
     if request.auto_chunks:
         return [_fastest(request, place)]
-    return [_planned(request, place, as_integer("chunks", request.chunks or 1, 1, MOST_CHUNKS))]
+    return [_make_plan(request, place, as_integer("chunks", request.chunks or 1, 1, MOST_CHUNKS))]
 
 
-def _planned(request: Request, place: Topology | Fabric, units: int) -> Plan:
+def _make_plan(request: Request, place: Topology | Fabric, units: int) -> Plan:
     """Return the plan in a number of chunks per block."""
     if request.traffic is not None:
         return plan_traffic(request, place, units)
-    _, topology, collective = asked_of(request, forwarding=True)
+    _, topology, collective = collect_demand(request, forwarding=True)
     times = request.link_times(place, collective, units, grain=grain_of(request))
     wires = network_of(topology, times, step=request.tick, ready=request.ready_unwound, overlap=request.overlap)
     made, further = synthesize(request, wires, collective, units), rounding(request, times.more)
     if topology.switches and not check_movement(topology, join_links(made.timed)).ok:
         made = made._replace(timed=_keeping_turns(request.but(chunks=units), made.timed), before=None, copies=1)
         further = [*further, "in faster sends that were found parts of a block overtake each other in a switch"]
-    return _told(request, place, wires, made, further)
+    return _add_notes(request, place, wires, made, further)
 
 
 def _keeping_turns(request: Request, quick: Flow) -> Flow:
@@ -64,7 +64,7 @@ def _keeping_turns(request: Request, quick: Flow) -> Flow:
         asked = request.asking(part).but(ready=None if parts else request.ready)
         _, setting = setting_of(asked)
         known = setting.sends(quick) if len(request.collective.parts) == 1 else None
-        parts.append(written(setting, quick_sends(setting, known)))
+        parts.append(write_flow(setting, quick_sends(setting, known)))
     return concatenate(*parts) if len(parts) > 1 else parts[0]
 
 
@@ -73,7 +73,7 @@ def _fastest(request: Request, place: Topology | Fabric) -> Plan:
     plans: list[Plan] = []
     best = 0
     while len(plans) < best + 1 + _PATIENCE and 2 ** len(plans) <= _MOST_AUTO:
-        plans.append(_planned(request.but(progress=None), place, 2 ** len(plans)))
+        plans.append(_make_plan(request.but(progress=None), place, 2 ** len(plans)))
         if plans[-1].claim["time"] < plans[best].claim["time"]:
             best = len(plans) - 1
         if 2 * len(plans[-1].movement.table()["start"]) > _MOST_SENDS:
@@ -82,7 +82,7 @@ def _fastest(request: Request, place: Topology | Fabric) -> Plan:
     return plans[best].saying(f"{2**best} chunk{'s' * (best > 0)} of a block; tried were {tried}")
 
 
-def _told(request: Request, place: Topology | Fabric, network: Network, made: Made, further: list[str]) -> Plan:
+def _add_notes(request: Request, place: Topology | Fabric, network: Network, made: Made, further: list[str]) -> Plan:
     """Return the plan with its notes."""
     bound = made.bound * network.tick
     what = "these chunks over unwound switches" if request.unwind else "these chunks"
@@ -94,7 +94,7 @@ def _told(request: Request, place: Topology | Fabric, network: Network, made: Ma
         halves = " and all sums before all copies" if len(made.timed.collective.parts) > 1 else ""
         notes.append(f"with every chunk a send{halves} it would be {format_time(made.before)}")
     if made.copies > 1:
-        few = counted(network.topology.nodes // made.copies, "node")
+        few = count_noun(network.topology.nodes // made.copies, "node")
         notes.append(f"symmetric: what {few} would send is copied by a group of {made.copies} automorphisms")
     notes += further
     generator = {

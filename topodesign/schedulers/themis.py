@@ -25,7 +25,7 @@ from topodesign.collectives import ALLGATHER, ALLREDUCE, REDUCE_SCATTER
 from topodesign.plans.link_times import LinkTimes
 from topodesign.plans.plan import Plan
 from topodesign.plans.rounds_ops import allreduce, rescale, reverse
-from topodesign.schedulers.baselines.rings import Order, gathered
+from topodesign.schedulers.baselines.rings import Order, gather_grid
 from topodesign.schedulers.method import Method, Request, spec_of
 from topodesign.schedulers.spff import check_chunks, spff
 from topodesign.schedulers.time_expanded.merging import SharedLinks
@@ -86,8 +86,8 @@ def _make(request: Request) -> list[Plan]:
     sizes, steps = [one.nodes for one in factors], _steps(factors, topology, times)
     rounds = [(one.steps * latency, whole * many * chunks) for one, (latency, whole) in zip(plans, steps, strict=True)]
     orders = orders_of(sizes, rounds, chunks)
-    copies = gathered(sizes, orders, [rescale(plan, many) for plan in plans])
-    sums = reverse(gathered(sizes, orders, [rescale(plan, many) for plan in back]))
+    copies = gather_grid(sizes, orders, [rescale(plan, many) for plan in plans])
+    sums = reverse(gather_grid(sizes, orders, [rescale(plan, many) for plan in back]))
     made = {ALLGATHER: copies, REDUCE_SCATTER: sums}.get(collective) or allreduce(sums, copies)
     timed = request.timed(made)
     shared = SharedLinks(topology, (timed,), np.zeros((1, len(topology.src)), dtype=np.int64))

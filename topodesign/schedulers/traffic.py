@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from topodesign.base.arrays import sealed
+from topodesign.base.arrays import seal_array
 from topodesign.base.errors import ParameterError
 from topodesign.base.units import format_time
 from topodesign.collectives import Collective
@@ -33,10 +33,10 @@ from topodesign.schedulers.time_expanded.network import (
     Network,
     chunks_of,
     grain_of,
+    list_missing,
     network_of,
     rounding,
     slower,
-    wanted,
 )
 from topodesign.topology.topology import IntArray, Topology
 
@@ -64,7 +64,7 @@ def plan_traffic(request: Request, place: Topology | Fabric, units: int) -> Plan
     tenants = _tenants(request, place, units)
     alone = []
     for one in tenants:
-        alone.append(_made(request, one, one.wires, units))
+        alone.append(_make_stream(request, one, one.wires, units))
         if request.progress is not None:
             request.progress(len(alone) / len(tenants) / (1 + _AGAIN))
     shared = _shared(tenants, tuple(made.timed for made in alone), request.seed or 0)
@@ -78,9 +78,13 @@ def plan_traffic(request: Request, place: Topology | Fabric, units: int) -> Plan
             streams = shared
             for at, one in enumerate(tenants):
                 wires = slower(one.wires, _crowding(topology, streams, at))
-                streams = (*streams[:at], _made(request, one, wires, units, number + 1).timed, *streams[at + 1 :])
+                streams = (
+                    *streams[:at],
+                    _make_stream(request, one, wires, units, number + 1).timed,
+                    *streams[at + 1 :],
+                )
             shared = min(shared, _shared(tenants, streams, number + 1), key=_quality)
-    return _told(request, place, tenants, (alone, shared))
+    return _add_notes(request, place, tenants, (alone, shared))
 
 
 def _tenants(request: Request, place: Topology | Fabric, units: int) -> list[_Tenant]:
@@ -98,7 +102,7 @@ def _tenants(request: Request, place: Topology | Fabric, units: int) -> list[_Te
     tenants = []
     more = max(one.more for one in times)
     for (stream, collective), row in zip(found, exact.per_unit.reshape(len(found), -1), strict=True):
-        own = LinkTimes(exact.tick, exact.latency, sealed(row.copy()))
+        own = LinkTimes(exact.tick, exact.latency, seal_array(row.copy()))
         wires = network_of(topology, own, step=request.tick, ready=ready, overlap=request.overlap)
         tenants.append(_Tenant(collective, stream.size, int(stream.begin / exact.tick), wires, more))
     return tenants
@@ -122,7 +126,7 @@ def _collectives(fabric: Fabric, stream: Stream) -> list[tuple[Stream, Collectiv
     return made
 
 
-def _made(request: Request, tenant: _Tenant, wires: Network, units: int, number: int = 0) -> Made:
+def _make_stream(request: Request, tenant: _Tenant, wires: Network, units: int, number: int = 0) -> Made:
     """Return a stream alone, over its own or slower links."""
     own = request.but(size=tenant.size, seed=(request.seed or 0) + number, progress=None)
     return synthesize(own, wires, tenant.collective, units)
@@ -200,13 +204,13 @@ def _loads(wires: Network, collective: Collective, units: int) -> tuple[IntArray
     into, out = np.zeros(nodes, dtype=np.int64), np.zeros(nodes, dtype=np.int64)
     for part in collective.parts:
         chunks = chunks_of(wires, part.dual if part.reduces else part, units)
-        node, chunk = wanted(chunks)
+        node, chunk = list_missing(chunks)
         sides = np.bincount(node, minlength=nodes), np.bincount(chunks.at[np.unique(chunk)], minlength=nodes)
         into, out = into + sides[part.reduces], out + sides[not part.reduces]
     return into, out
 
 
-def _told(
+def _add_notes(
     request: Request, place: Topology | Fabric, tenants: list[_Tenant], made_of: tuple[list[Made], tuple[Flow, ...]]
 ) -> Plan:
     """Return the plan with notes on each stream."""

@@ -22,7 +22,7 @@ from topodesign.plans.flow import Flows
 from topodesign.plans.measure import compute_claim
 from topodesign.plans.plan import Plan
 from topodesign.plans.trees import Trees, flow_of_trees
-from topodesign.schedulers.baselines.baseline import Ranks, Tree, assembled, routed, spanning_plan
+from topodesign.schedulers.baselines.baseline import Ranks, Tree, assemble_trees, route_trees, spanning_plan
 from topodesign.schedulers.baselines.mpi import stars
 from topodesign.schedulers.for_size import take_fastest
 from topodesign.schedulers.forest import IN_NETWORK
@@ -51,11 +51,11 @@ def _make(request: Request) -> list[Plan]:
         if all(inner) or not adds:
             halves = [_stage(fabric, one, boxes, way) for one, way in ((REDUCE_SCATTER, inner), (ALLGATHER, hubs))]
             made.append([halves[0], between, halves[1]])
-    plans = [_planned(request, Flows(tuple(flow_of_trees(fabric, one) for one in stages))) for stages in made]
+    plans = [_make_plan(request, Flows(tuple(flow_of_trees(fabric, one) for one in stages))) for stages in made]
     return [take_fastest(plans, request)]
 
 
-def _planned(request: Request, stages: Flows) -> Plan:
+def _make_plan(request: Request, stages: Flows) -> Plan:
     plan = Plan(request.fabric, stages, {}, spec_of(request), {"method": "two-level"})
     claim = compute_claim(plan)
     names = ", ".join(
@@ -91,13 +91,13 @@ def _stage(fabric: Fabric, does: Collective, groups: _Groups, hubs: Iterable[lis
         shapes = [
             Ranks(root, 1, [(root, node) for node in group if node != root]) for group in groups for root in group
         ]
-        trees = routed(topology, fabric, shapes)
+        trees = route_trees(topology, fabric, shapes)
         inside = {node: number for number, group in enumerate(groups) for node in group}
         if any(inside[way[0]] != inside[way[-1]] for tree in trees for way in tree.ways):
             raise InfeasibleError("the way from a node to another of its group leads through a node of another group")
     moved = ALLGATHER if does.like(ALLREDUCE) else does
     one = moved.within(groups)
-    made = assembled(fabric, one, [tree.backwards for tree in trees] if adds else [], [] if adds else trees)
+    made = assemble_trees(fabric, one, [tree.backwards for tree in trees] if adds else [], [] if adds else trees)
     return made.having(collective=does.within(groups), shard=None)
 
 
@@ -105,7 +105,7 @@ OPTIONS = frozenset({"only", "without", "by_ranks", "alpha"})
 METHOD = Method("two-level", OPTIONS, (ALLREDUCE,), _make, movement="stages", fabrics=True, auto=False)
 
 
-def _one_shot(request: Request) -> list[Plan]:
+def _make_one_shot(request: Request) -> list[Plan]:
     """Return the faster one-shot plan, over shortest paths or copying switches.
 
     Every node sends all that it has to all others, and adds up what it gets. It takes as many steps as the farthest
@@ -123,4 +123,4 @@ def _one_shot(request: Request) -> list[Plan]:
     return [take_fastest(made, request)]
 
 
-ONE_SHOT = Method("one-shot", OPTIONS, (ALLREDUCE,), _one_shot, movement="trees", fabrics=True, auto=False)
+ONE_SHOT = Method("one-shot", OPTIONS, (ALLREDUCE,), _make_one_shot, movement="trees", fabrics=True, auto=False)

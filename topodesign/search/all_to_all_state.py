@@ -101,7 +101,7 @@ class ExchangeState:
 
     def offer(self, spec: Spec, degree: int, *, duplex: bool = False) -> bool:
         """Add an undominated topology, screened by distances; return whether."""
-        draft = drafted(spec, degree)
+        draft = draft_spec(spec, degree)
         if draft is None or draft.topology.is_duplex < duplex:
             return False
         return self.beats(draft.priced(Bounds(draft.least, draft.least)), degree) and self.settle(draft)
@@ -117,7 +117,7 @@ class ExchangeState:
     def refine(self, one: Exchange, degree: int) -> None:
         """Refine the price of a known topology with a wide gap."""
         if one.all_to_all.upper > one.all_to_all.lower * (1 + FINE):
-            draft = drafted(parse(one.spec), degree)
+            draft = draft_spec(parse(one.spec), degree)
             bounds = None if draft is None else _finer(draft.topology)
             if bounds is not None:
                 self.keep(replace(one, all_to_all=bounds), degree)
@@ -132,7 +132,7 @@ class ExchangeState:
         ]
 
 
-def expanded(
+def iterate_expansions(
     state: ExchangeState, size: tuple[int, int], tolerance: Fraction = Fraction(0)
 ) -> Iterator[tuple[str, Exchange]]:
     """Yield specs of expansions that beat what is known, with bounds.
@@ -183,7 +183,7 @@ def lines(state: ExchangeState, size: tuple[int, int], tolerance: Fraction = Fra
     bases = state.known((nodes // degree, degree)) if nodes % degree == 0 and nodes <= _MOST_LINE else []
     priced = {one.spec for one in state.known(size)}
     for one in bases:
-        draft = None if str(spec := line_spec(parse(one.spec))) in priced else drafted(spec, degree)
+        draft = None if str(spec := line_spec(parse(one.spec))) in priced else draft_spec(spec, degree)
         if draft is None:
             continue
         through = one.all_to_all.lower * (1 - Fraction(_most_parallel(one.spec), degree**2))
@@ -206,9 +206,9 @@ def _most_parallel(spec: str) -> int:
     return int(topology.capacity[topology.src != topology.dst].max())
 
 
-def drafted(spec: Spec, degree: int) -> Draft | None:
+def draft_spec(spec: Spec, degree: int) -> Draft | None:
     """Build a spec; None unless connected and of the degree."""
-    from topodesign.pricing.split_routes import own_distances  # noqa: PLC0415  heavy
+    from topodesign.pricing.split_routes import bound_own_distances  # noqa: PLC0415  heavy
     from topodesign.topology.library import build  # noqa: PLC0415
     from topodesign.topology.quotient import quotient  # noqa: PLC0415
 
@@ -216,6 +216,6 @@ def drafted(spec: Spec, degree: int) -> Draft | None:
         topology = build(spec)
         if topology.degree != degree:
             return None
-        return Draft(spec, topology, diameter(topology), own_distances(quotient(topology)))
+        return Draft(spec, topology, diameter(topology), bound_own_distances(quotient(topology)))
     except TopodesignError:
         return None

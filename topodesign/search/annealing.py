@@ -27,13 +27,13 @@ from topodesign.search.links import (
     bandwidth_of,
     diameter_of,
     ends_of,
+    find_swap_spec,
     mend,
     new_state,
     spec_of_links,
     steps_but_for,
-    swapped_spec,
 )
-from topodesign.search.target import Found, Target, undominated
+from topodesign.search.target import Found, Target, select_frontier
 from topodesign.topology.library import build
 from topodesign.topology.topology import IntArray, Topology
 
@@ -125,10 +125,10 @@ def anneal_draft(draft: Draft, work: int, hot: Fraction, rng: np.random.Generato
         heat = int(256 * hot * UNIT * (_ROUNDS - turn) / _ROUNDS)
         done = anneal_links(draft.ends, aim, work // _ROUNDS, heat, state, record=True)
         fullest = done.fullest
-        found += _found(draft, done)
+        found += _select_found(draft, done)
         if done.far and turn == _ROUNDS // 2 - 1 and not hot:
             steps = min(steps + 1, draft.most)
-    return undominated(found)
+    return select_frontier(found)
 
 
 def anneal(
@@ -164,7 +164,7 @@ def anneal(
         draft = None if base is None else start_draft(base, target, aim, rng)
         if draft is not None:
             found += anneal_draft(draft, work // _STARTS, _HOT, rng)
-    return undominated(found, known)
+    return select_frontier(found, known)
 
 
 def _random(target: Target, rng: np.random.Generator) -> Topology | None:
@@ -175,13 +175,13 @@ def _random(target: Target, rng: np.random.Generator) -> Topology | None:
         return None  # there is none of that size
 
 
-def _found(draft: Draft, done: Annealed) -> list[Found]:
+def _select_found(draft: Draft, done: Annealed) -> list[Found]:
     """Return the digraphs that none with fewer steps beats, by steps."""
     kept = []
     for steps in range(1, len(done.allowed)):
         if done.allowed[steps] < done.allowed[steps - 1]:
             out = done.found[steps]
-            spec = spec_of_links(out) if out.size <= _WRITTEN_OUT else swapped_spec(draft.topology, out)
+            spec = spec_of_links(out) if out.size <= _WRITTEN_OUT else find_swap_spec(draft.topology, out)
             if spec is not None:
                 size = draft.topology.nodes, draft.topology.degree
                 kept.append(Found(spec, Cost(steps, bandwidth_of(int(done.allowed[steps]), size))))

@@ -31,9 +31,9 @@ from topodesign.graphs.expansions.turn import turn
 from topodesign.pricing.closed_form import price_at_least
 from topodesign.search.candidate import Candidate
 from topodesign.search.close_sizes import SMOOTH
-from topodesign.search.resized import drawn
+from topodesign.search.resized import iterate_resized
 from topodesign.search.symmetric import MOST_LINKS, orbit_counts, search_cayley, search_symmetric
-from topodesign.search.target import Found, Target, steps_of_most, undominated
+from topodesign.search.target import Found, Target, select_frontier, steps_of_most
 from topodesign.search.thinned_lines import without_nodes
 from topodesign.topology.library import build
 from topodesign.topology.topology import Topology
@@ -92,16 +92,16 @@ def search_beyond(
             progress(place / len(sizes))
         known_of = list(costs(size))
         if size.nodes * size.degree > _MOST_LIFTED:  # a long search, which very good line graphs make needless
-            lines = (_lined(one.cost, fewer, size) for fewer, some in found.items() for one in some)
+            lines = (_bound_line_graph(one.cost, fewer, size) for fewer, some in found.items() for one in some)
             known_of += (one for one in lines if one.bandwidth <= _FINE)
         lifts = search_size(size, _WORK // len(sizes), seed=seed, known=known_of)
-        found[size] = undominated([*found.get(size, ()), *lifts])
-        if any(good(_lined(one.cost, size, target)) for one in found[size]):
+        found[size] = select_frontier([*found.get(size, ()), *lifts])
+        if any(good(_bound_line_graph(one.cost, size, target)) for one in found[size]):
             break
     return found
 
 
-def _lined(cost: Cost, size: Target, target: Target) -> Cost:
+def _bound_line_graph(cost: Cost, size: Target, target: Target) -> Cost:
     """Return approximate costs of line graphs with the target's nodes."""
     nodes, steps, bandwidth = size.nodes, cost.steps, cost.bandwidth
     while nodes < target.nodes:
@@ -175,7 +175,7 @@ def few_away(
     if nodes * nodes * degree > MOST_PRICED or degree > MOST_LINKS:
         return
     if not target.duplex and nodes % degree and nodes * nodes * degree <= _WORK_PRICING:
-        yield from _thinned(target, front, bases, seed)
+        yield from _thin_lines(target, front, bases, seed)
     if not is_poor(target, front):
         return
     rng = np.random.Generator(np.random.PCG64([seed, nodes, degree, target.duplex]))
@@ -188,22 +188,22 @@ def few_away(
         lifts = search_size(size, _WORK // len(near), seed=seed) if target.duplex else ()
         known += [(runtime(one.cost), str(one.spec)) for one in lifts]
         if known:
-            made = ((one.spec, one) for one in drawn(build(min(known)[1]), target, times + _SPARE_DRAWS, rng))
+            made = ((one.spec, one) for one in iterate_resized(build(min(known)[1]), target, times + _SPARE_DRAWS, rng))
             yield from itertools.islice(((spec, one) for spec, one in made if spec is not None), times)
 
 
-def one_less(target: Target, base: Candidate, seed: int) -> Iterator[tuple[Spec, Topology]]:
+def remove_node(target: Target, base: Candidate, seed: int) -> Iterator[tuple[Spec, Topology]]:
     """Yield a topology of one node more without a random node, neighbours joined."""
     work = target.nodes**2 * target.degree
     if work > MOST_PRICED:
         return
     rng = np.random.Generator(np.random.PCG64([seed, *target.size, target.duplex]))
-    for made in drawn(build(base.spec), target, max(1, _WORK_PRICING // work), rng):
+    for made in iterate_resized(build(base.spec), target, max(1, _WORK_PRICING // work), rng):
         if made.spec is not None:
             yield made.spec, made
 
 
-def _thinned(
+def _thin_lines(
     target: Target, front: Sequence[Candidate], bases: Callable[[Target], Iterator[Candidate]], seed: int
 ) -> Iterator[tuple[Spec, Topology]]:
     """Yield line graphs of the next sizes without some nodes, if faster."""
@@ -280,7 +280,7 @@ def _drafts(target: Target, catalog: Catalog) -> Iterator[Topology]:
         fewer = round(fewer / degree)
     rows = read_rows(catalog.directory, degree, fewer - _REACH, fewer + _REACH)
     near = sorted(rows, key=lambda row: abs(row.nodes - fewer))
-    bases = dict.fromkeys(spec for row in near if (spec := _renamed(parse(row.spec), nodes)))
+    bases = dict.fromkeys(spec for row in near if (spec := _resize_spec(parse(row.spec), nodes)))
     for base in itertools.islice(bases, _MOST_TRIED // 2):
         try:
             topology = build(base)
@@ -290,7 +290,7 @@ def _drafts(target: Target, catalog: Catalog) -> Iterator[Topology]:
         yield from (one for one in made if not one.self_loops and int(one.capacity.max()) == 1)
 
 
-def _renamed(spec: Spec, nodes: int) -> Spec | None:
+def _resize_spec(spec: Spec, nodes: int) -> Spec | None:
     """Return the digraph of another size with these digits, or None."""
     while spec.name in {"turn", "transpose"} and isinstance(spec.args[0], Spec):
         spec = spec.args[0]

@@ -75,10 +75,10 @@ class Effort:
         if target.nodes <= budgets()["annealing"]["nodes"] and (own or found):
             options: list[Candidate | Found] = [*sorted(own, key=lambda one: one.rank), *found]
             start = min(options, key=lambda one: runtime(one.cost)).spec  # of equals the first
-            found += self._annealed(target, start, [*known, *(one.cost for one in found)])
+            found += self._anneal(target, start, [*known, *(one.cost for one in found)])
         return found
 
-    def _annealed(self, target: Target, start: Spec, known: Sequence[Cost]) -> list[Found]:
+    def _anneal(self, target: Target, start: Spec, known: Sequence[Cost]) -> list[Found]:
         bound = lower_bound(target.nodes, target.degree, duplex=target.duplex)
         optimal = min((cost.steps for cost in known if cost.bandwidth == bound.bandwidth), default=bound.steps + 3)
         found: list[Found] = []

@@ -25,7 +25,7 @@ from topodesign.base.progress import tell
 from topodesign.base.strict_json import parse_json
 from topodesign.base.text_files import read_bytes
 from topodesign.base.units import as_count
-from topodesign.catalog.files import degrees_of_grid, make_directory, read_rows, stored_file, write_rows
+from topodesign.catalog.files import degrees_of_grid, get_stored_path, make_directory, read_rows, write_rows
 from topodesign.catalog.rows import Row, read_row, worth_keeping
 from topodesign.search.budgets import Effort
 from topodesign.search.tasks import Stage, Task, needs, run_task, waves
@@ -95,7 +95,7 @@ def build_catalog(
     make_directory(directory)
     own = {degree: [n for other, n in sizes if other == degree] for degree in degrees}
     own = {degree: some for degree, some in own.items() if some}
-    outside = {degree: _others(directory, degree, some) for degree, some in own.items()}
+    outside = {degree: _read_other_sizes(directory, degree, some) for degree, some in own.items()}
     plan = waves((n, degree) for degree, n in sizes)
     with Journal(journal, effort) as done:
         work = sum(_work(task) for wave in plan for task in wave)
@@ -173,9 +173,9 @@ def _work(task: Task) -> int:
     return task.nodes * task.degree + 200
 
 
-def _others(directory: Path, degree: int, nodes: Collection[int]) -> list[Row]:
+def _read_other_sizes(directory: Path, degree: int, nodes: Collection[int]) -> list[Row]:
     """Return the rows of other sizes in the file of a degree."""
-    if not stored_file(directory, degree).exists():
+    if not get_stored_path(directory, degree).exists():
         return []
     return [row for row in read_rows(directory, degree) if row.nodes not in nodes]
 
@@ -220,7 +220,7 @@ class Journal:
         except FileFormatError as error:
             raise CatalogError(f"{path}: {error}") from None
         for number, line in enumerate(lines):
-            text = _checked(line)
+            text = _check_line(line)
             if number == 0 and text is None and line.endswith(b"\n"):
                 raise CatalogError(f"{path} is not the journal of a build; name another file")
             if number == 0 and text is not None and text != head:
@@ -265,7 +265,7 @@ def _result(text: str, where: str) -> tuple[Task, list[Row]]:
         raise CatalogError(f"{where}: this is not a result of a task{why}; remove the file to start anew") from None
 
 
-def _checked(line: bytes) -> str | None:
+def _check_line(line: bytes) -> str | None:
     """Return the text of a line, or None if its check fails."""
     check, _, data = line[:-1].partition(b" ")
     return data.decode(errors="replace") if line.endswith(b"\n") and check == b"%08x" % zlib.crc32(data) else None

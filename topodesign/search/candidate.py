@@ -10,7 +10,7 @@ from fractions import Fraction
 from topodesign.base.cost import Basis, Cost, moore_bound
 from topodesign.base.dominance import find_unbeaten
 from topodesign.base.spec import Spec, parse
-from topodesign.catalog.rows import VERSION, Row, how_found
+from topodesign.catalog.rows import VERSION, Row, describe_origin
 from topodesign.graphs.expansions.expansion import Base
 from topodesign.graphs.expansions.transpose import transpose
 from topodesign.pricing.closed_form import price
@@ -73,7 +73,7 @@ def candidate_of(row: Row) -> Candidate:
 
 def row_of(size: tuple[int, int], one: Candidate) -> Row:
     """Return a candidate as a catalog row of a size."""
-    found = how_found(one.spec)
+    found = describe_origin(one.spec)
     return Row(*size, one.cost, one.allgather, one.duplex, found, one.basis, VERSION, str(one.spec))
 
 
@@ -82,7 +82,7 @@ def _rebuild(spec: Spec) -> Topology:
     return build(spec)
 
 
-def dominated(front: list[Candidate], cost: Cost) -> bool:
+def is_dominated(front: list[Candidate], cost: Cost) -> bool:
     """Return whether a frontier is at least as good in steps and bandwidth."""
     return any(other.mean.dominates(cost) for other in front)
 

@@ -22,8 +22,8 @@ import numpy as np
 from topodesign.base.cost import Basis, Cost, lower_bound, spare_factor
 from topodesign.base.declared import Declared, key
 from topodesign.base.errors import TooLargeError, TopologyError
-from topodesign.base.progress import Progress, each, tell
-from topodesign.base.records import Result, shortened
+from topodesign.base.progress import Progress, iterate_with_progress, tell
+from topodesign.base.records import Result, shorten_text
 from topodesign.base.spec import LONGEST_SPEC, Spec, parse
 from topodesign.catalog.idle import idle_row, with_idle_ports
 from topodesign.catalog.lookup import Catalog, as_catalog
@@ -31,13 +31,13 @@ from topodesign.catalog.price import price_topology
 from topodesign.catalog.quality import runtime
 from topodesign.catalog.rows import Row
 from topodesign.catalog.sizes import NO_LIMIT
-from topodesign.pricing.deferral import why_not
-from topodesign.pricing.evaluation import deferred_both
-from topodesign.search.all_to_all_state import ExchangeState, expanded, lines
+from topodesign.pricing.deferral import explain_no_deferral
+from topodesign.pricing.evaluation import price_both_deferred
+from topodesign.search.all_to_all_state import ExchangeState, iterate_expansions, lines
 from topodesign.search.candidate import line_spec
 from topodesign.search.links import pairs_too_far
-from topodesign.search.resized import drawn
-from topodesign.search.state import SearchState, by_spff, deferred_row
+from topodesign.search.resized import iterate_resized
+from topodesign.search.state import SearchState, by_spff, make_deferred_row
 from topodesign.search.target import Target
 
 TOLERANCE = Fraction(1, 100)
@@ -78,7 +78,7 @@ class Left(Declared):
         cabling = "duplex" if self.target.duplex else "simplex"
         return (
             f"{self.target.nodes}/{self.target.degree} {cabling}, {self.collective}: {self.operation} has "
-            f"{self.cost.steps} steps, y {float(self.cost.bandwidth):.4f}: {shortened(self.spec)}"
+            f"{self.cost.steps} steps, y {float(self.cost.bandwidth):.4f}: {shorten_text(self.spec)}"
         )
 
 
@@ -184,7 +184,7 @@ def verify_closure(
     left = [Left(one.target, "allreduce", one.operation, one.mean, str(one.spec)) for one in best.values()]
     exchange = ExchangeState(source, wanted, span or (0, NO_LIMIT))
     own = [size for size in exchange.sizes if size[1] in wanted]
-    left += [one for size in each(own, progress) for one in exchange_left(exchange, size)]
+    left += [one for size in iterate_with_progress(own, progress) for one in exchange_left(exchange, size)]
     return Closure(len({*sizes, *own}), TOLERANCE, tuple(sorted(left, key=lambda one: (one.target, one.collective))))
 
 
@@ -196,7 +196,7 @@ def exchange_left(state: ExchangeState, size: tuple[int, int]) -> Iterator[Left]
     Sizes without any are no matter of closing.
     """
     nodes, degree = size
-    made = list(expanded(state, size, TOLERANCE))
+    made = list(iterate_expansions(state, size, TOLERANCE))
     for draft in lines(state, size, TOLERANCE):
         bounds = price_topology(draft.topology)
         made += [] if bounds is None else [(_LINE, draft.priced(bounds))]
@@ -220,7 +220,7 @@ def close_exchange(state: ExchangeState, sizes: Iterable[tuple[int, int]], secon
     """
     start = time.monotonic()
     for nodes, degree in sorted(sizes, key=lambda size: (size[0] * size[1], size)):
-        for _, one in expanded(state, (nodes, degree)):
+        for _, one in iterate_expansions(state, (nodes, degree)):
             if len(one.spec) <= LONGEST_SPEC:
                 state.keep(one, degree)
         if seconds is None or time.monotonic() - start < seconds:
@@ -261,14 +261,14 @@ def close(
                 came += keep(state, offer)
                 if save is not None:
                     save()
-        came += _all_without_a_node(state, None if seconds is None else start + seconds, less)
+        came += _delete_nodes(state, None if seconds is None else start + seconds, less)
         came += _with_free_ports(state)
         count += came
         if not came:
             return count
 
 
-def _all_without_a_node(state: SearchState, end: float | None, tried: set[str]) -> int:
+def _delete_nodes(state: SearchState, end: float | None, tried: set[str]) -> int:
     """Keep node deletions of one node more where faster; return how often.
 
     * ``end``: time after which no further size is looked at.
@@ -303,10 +303,10 @@ def without_a_node(state: SearchState, target: Target, seconds: float | None = N
         steps -= 1
     gain, rng = 0.0, np.random.Generator(np.random.PCG64([*target.size, target.duplex]))
     work = _MOST_WORK if seconds is None else min(_MOST_WORK, int(max(0.0, seconds) * _WORK_A_SECOND))
-    fit = (made for made in drawn(base.build(), target, _DRAWS, rng) if not pairs_too_far(made, steps))
+    fit = (made for made in iterate_resized(base.build(), target, _DRAWS, rng) if not pairs_too_far(made, steps))
     for made in itertools.islice(fit, _PRICED):
         spec = made.spec
-        if spec is not None and len(str(spec)) <= LONGEST_SPEC and not why_not(made, steps, work):
+        if spec is not None and len(str(spec)) <= LONGEST_SPEC and not explain_no_deferral(made, steps, work):
             gain += state.keep_deferred(target, spec)
     return gain
 
@@ -358,10 +358,12 @@ def keep(state: SearchState, offer: Offer) -> int:
     row = by_spff(target, offer.spec)
     rows = [row]
     topology = row.build()
-    if row.mean.bandwidth > lower_bound(*target.size).bandwidth and not why_not(topology, row.cost.steps, _MOST_WORK):
+    if row.mean.bandwidth > lower_bound(*target.size).bandwidth and not explain_no_deferral(
+        topology, row.cost.steps, _MOST_WORK
+    ):
         state.deferred.add(row.either_way)
         with contextlib.suppress(TooLargeError, TopologyError):  # for which there are none
-            rows += [found for found in [deferred_row(row, *deferred_both(topology))] if found is not None]
+            rows += [found for found in [make_deferred_row(row, *price_both_deferred(topology))] if found is not None]
     return _put(state, rows)
 
 

@@ -17,7 +17,7 @@ from functools import cached_property
 
 from topodesign.base.cost import Basis, Cost, commuting_bound, keeps_port_free
 from topodesign.base.errors import DisconnectedError, ParameterError, SpecError, TopologyError
-from topodesign.base.progress import Progress, each, part, tell
+from topodesign.base.progress import Progress, iterate_with_progress, part, tell
 from topodesign.base.spec import Spec, parse
 from topodesign.catalog.files import read_rows
 from topodesign.catalog.idle import with_idle_ports
@@ -32,7 +32,7 @@ from topodesign.graphs.genkautz import orbits
 from topodesign.pricing.closed_form import distances, price_unless
 from topodesign.pricing.evaluation import price_both
 from topodesign.pricing.windows import genkautz_at_most
-from topodesign.search.beyond import cyclic_covers, few_away, is_poor, one_less, search_beyond, with_digits
+from topodesign.search.beyond import cyclic_covers, few_away, is_poor, remove_node, search_beyond, with_digits
 from topodesign.search.candidate import (
     Candidate,
     candidate_of,
@@ -59,7 +59,7 @@ _TRIED = 4  # candidates of a kind without a closed form that are built
 _MOST_RING = 8  # nodes of one-way rings that are factors
 
 
-def composed(
+def compose_frontier(
     target: Target, catalog: Catalog, *, seed: int = 0, seconds: float | None = None, progress: Progress | None = None
 ) -> list[Candidate]:
     """Return the frontier of a size beyond the catalog."""
@@ -70,13 +70,13 @@ def composed(
     for cover, least in cyclic_covers(target):
         shelf.price(cover, least)
     searched = search_beyond(target, shelf.front, composer.costs, (seed, seconds), part(progress, 0, 0.6))
-    for candidate in _expanded(target, searched):
+    for candidate in _expand_searched(target, searched):
         shelf.put(candidate)
     unpriced = [
         *composer.without_theorem(target),
         *((one.spec, one.cost.steps, None) for one in searched.get(target, ())),
     ]
-    for spec, steps, base in each(unpriced, part(progress, 0.6, 0.8)):
+    for spec, steps, base in iterate_with_progress(unpriced, part(progress, 0.6, 0.8)):
         shelf.price(spec, steps, base)
     made = with_digits(target, catalog, min((runtime(one.mean) for one in shelf.front), default=None))
     if made is not None and made.spec is not None:
@@ -85,11 +85,11 @@ def composed(
     for spec, topology in beside:
         shelf.put_priced(spec, topology)
     if seconds != 0 and keeps_port_free(*target.size, duplex=target.duplex):  # which no size with a node more does
-        more = composed(replace(target, nodes=target.nodes + 1), catalog, seed=seed, seconds=seconds)
-        for spec, topology in one_less(target, min(more, key=lambda one: runtime(one.mean)), seed) if more else ():
+        more = compose_frontier(replace(target, nodes=target.nodes + 1), catalog, seed=seed, seconds=seconds)
+        for spec, topology in remove_node(target, min(more, key=lambda one: runtime(one.mean)), seed) if more else ():
             shelf.put_priced(spec, topology)
     if keeps_port_free(*target.size, duplex=target.duplex) and is_poor(target, shelf.front):
-        for one in composed(replace(target, degree=target.degree - 1), catalog, seed=seed, seconds=seconds):
+        for one in compose_frontier(replace(target, degree=target.degree - 1), catalog, seed=seed, seconds=seconds):
             shelf.price(with_idle_ports(one.spec))
     shelf.settle(part(progress, 0.8, 1))
     return shelf.front
@@ -144,7 +144,7 @@ class _Shelf:
             topology.transpose(), lambda cost: self._rules_out(cost.steps, cost.averaged(there).bandwidth)
         )  # fmt: skip
         if back is not None:
-            self.put(_oriented(spec, topology, there, back))
+            self.put(_orient(spec, topology, there, back))
 
     def _rules_out(self, steps: int, bandwidth: Fraction = Fraction(0)) -> bool:
         least = Cost(steps, max(bandwidth, Fraction(self.target.nodes - 1, self.target.nodes)))
@@ -215,7 +215,7 @@ class _Composer:
             if degree < 2 or rest or fewer < 2:
                 return
             for row in self.rows(fewer, degree):
-                yield lined(candidate_of(row), fewer, degree, times)
+                yield make_line_graph(candidate_of(row), fewer, degree, times)
 
     def without_theorem(self, target: Target) -> Iterator[tuple[Spec, int, Candidate | None]]:
         """Yield candidates to build, with least steps and a base.
@@ -298,7 +298,7 @@ class _Composer:
                 yield row.cost.steps, row.spec
 
 
-def lined(base: Candidate, nodes: int, degree: int, times: int) -> Candidate:
+def make_line_graph(base: Candidate, nodes: int, degree: int, times: int) -> Candidate:
     """Return a line graph of a given size with an upper bound of its price.
 
     See ``expand/line.py``.
@@ -350,7 +350,7 @@ def _is_duplex(spec: Spec) -> bool:
     return all(one.is_duplex for one in _factor_topologies(spec))
 
 
-def _expanded(target: Target, searched: dict[Target, list[Found]]) -> Iterator[Candidate]:
+def _expand_searched(target: Target, searched: dict[Target, list[Found]]) -> Iterator[Candidate]:
     """Yield line graphs of what was found of smaller sizes."""
     for size, found in searched.items():
         times, nodes = 0, size.nodes
@@ -359,7 +359,7 @@ def _expanded(target: Target, searched: dict[Target, list[Found]]) -> Iterator[C
         for one in found if times else ():
             base = _from_links(one.spec, size)
             if base is not None:
-                yield lined(base, size.nodes, size.degree, times)
+                yield make_line_graph(base, size.nodes, size.degree, times)
 
 
 def _has_many_orbits(spec: Spec, links: int) -> bool:
@@ -388,12 +388,12 @@ def _from_links(spec: Spec, target: Target) -> Candidate | None:
     """Price a topology from its links, or return None."""
     topology = _build(spec, target)
     try:
-        return None if topology is None else _oriented(spec, topology, *price_both(topology))
+        return None if topology is None else _orient(spec, topology, *price_both(topology))
     except (ParameterError, DisconnectedError):
         return None  # a member that is not connected
 
 
-def _oriented(spec: Spec, topology: Topology, there: Cost, back: Cost) -> Candidate:
+def _orient(spec: Spec, topology: Topology, there: Cost, back: Cost) -> Candidate:
     """Return a topology priced from its links, or its dearer transpose."""
     if back.bandwidth > there.bandwidth:
         there, back = back, there

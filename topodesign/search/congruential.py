@@ -29,7 +29,7 @@ from topodesign.graphs.expansions.turn import turn
 from topodesign.pricing.closed_form import price_at_least
 from topodesign.search.evenness import above_goals
 from topodesign.search.links import MOST_PORTS
-from topodesign.search.resized import drawn
+from topodesign.search.resized import iterate_resized
 from topodesign.search.target import Target
 from topodesign.topology.topology import Topology
 
@@ -95,16 +95,16 @@ def search_congruential(target: Target, steps: int, tries: int, *, seed: int = 0
         if number < len(plain):
             draft = plain[number]
         elif near and number % 2:
-            draft = _changed(near[int(rng.integers(len(near)))], nodes, rng)
+            draft = _vary_draft(near[int(rng.integers(len(near)))], nodes, rng)
         else:
-            draft = _drawn(target, rng)
+            draft = _draw_draft(target, rng)
         drafts.append(draft)
         key = draft.key(nodes)
         if key not in seen and (draft.near != 0 or draft.copies == 1):  # covers have no self-loops to turn
             seen.add(key)
             offer(draft.build(nodes), number)
     if nodes % 2:
-        for number, topology in enumerate(_beside_covers(target, tries, rng)):
+        for number, topology in enumerate(_vary_covers(target, tries, rng)):
             offer(topology, len(drafts) + number)
     specs = [topology.spec for _, _, topology in best]
     return [spec for spec in specs if spec is not None and len(str(spec)) <= LONGEST_SPEC]
@@ -118,42 +118,42 @@ def _plain_covers(target: Target) -> Iterator[_Draft]:
                 yield _Draft(sign, tuple(range(first, first + target.degree)), -1, 1, 2)
 
 
-def _beside_covers(target: Target, tries: int, rng: np.random.Generator) -> Iterator[Topology]:
+def _vary_covers(target: Target, tries: int, rng: np.random.Generator) -> Iterator[Topology]:
     """Yield double covers with a node inserted or deleted, at random."""
     for size in (target.nodes - 1, target.nodes + 1):
         base = _Draft(-1, tuple(range(target.degree)), -1, 1, 2).build(size)
-        for topology in drawn(base, target, tries // 2, rng):
+        for topology in iterate_resized(base, target, tries // 2, rng):
             if not topology.self_loops:
                 yield topology
 
 
-def _drawn(target: Target, rng: np.random.Generator) -> _Draft:
+def _draw_draft(target: Target, rng: np.random.Generator) -> _Draft:
     """Draw a draft."""
     nodes, degree = target.nodes, target.degree
     moved = rng.integers(0, 1 + int(rng.integers(0, _FARTHEST + 1)), degree)
     first = int(rng.integers(0, degree + 1))
     digits = tuple((first + np.arange(degree) + degree * moved).tolist())
     copies = 1 if nodes % 2 else int(rng.integers(1, 3))
-    near, places = _turned(nodes, degree, rng)
+    near, places = _draw_turns(nodes, degree, rng)
     if copies == 2 and rng.integers(2):
         near = -1  # there are no self-loops, and few need others than near links
     return _Draft(1 - 2 * int(rng.integers(2)), digits, near, places, copies)
 
 
-def _turned(nodes: int, degree: int, rng: np.random.Generator) -> tuple[int, int]:
+def _draw_turns(nodes: int, degree: int, rng: np.random.Generator) -> tuple[int, int]:
     """Draw which near links are turned, and by how many places."""
     power = int(rng.integers(-2, (nodes // (_SHARE * degree)).bit_length()))
     return -1 if power == -2 else 0 if power == -1 else 2**power, int(rng.integers(1, degree))
 
 
-def _changed(draft: _Draft, nodes: int, rng: np.random.Generator) -> _Draft:
+def _vary_draft(draft: _Draft, nodes: int, rng: np.random.Generator) -> _Draft:
     """Draw a candidate that is close to another."""
     degree = len(draft.digits)
     if rng.integers(2):
         digits = list(draft.digits)
         digits[int(rng.integers(degree))] += degree * (1 - 2 * int(rng.integers(2)))
         return replace(draft, digits=tuple(digits))
-    near, places = _turned(nodes, degree, rng)
+    near, places = _draw_turns(nodes, degree, rng)
     if rng.integers(2) and draft.near > 0:
         near = min(draft.near + draft.near * int(rng.integers(-4, 5)) // 8, (nodes - 1) // 2)
     return replace(draft, near=near, places=places)

@@ -38,7 +38,7 @@ class Numbered:
         return self.number[permutation[self.element]]
 
 
-def numbered(spec: Spec) -> Numbered:
+def number_group(spec: Spec) -> Numbered:
     """Return a group numbered along cosets of a cyclic subgroup.
 
     Few large ones are kept in memory.
@@ -47,7 +47,7 @@ def numbered(spec: Spec) -> Numbered:
     return (_few_numbered if base.order > _LARGE else _many_numbered)(spec)
 
 
-def _numbered(spec: Spec) -> Numbered:
+def _number_elements(spec: Spec) -> Numbered:
     """Give the i-th element of coset t the number t*n + i.
 
     With H = {h^0, h^1, ..., h^(n-1)} the i-th element of the coset of t is h^i t. If t x = h^j t', then h^i t x =
@@ -84,8 +84,8 @@ def _numbered(spec: Spec) -> Numbered:
     return Numbered(base, element, number, turns, number[_power(base, element, base.order - 1)])
 
 
-_many_numbered = functools.lru_cache(_MANY)(_numbered)
-_few_numbered = functools.lru_cache(_FEW)(_numbered)
+_many_numbered = functools.lru_cache(_MANY)(_number_elements)
+_few_numbered = functools.lru_cache(_FEW)(_number_elements)
 
 
 def _work(size: int) -> int:

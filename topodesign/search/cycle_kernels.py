@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from topodesign.base.compiled import Ints, Masks, compiled
+from topodesign.base.compiled import Ints, Masks, compile_kernel
 from topodesign.search.screening_kernels import ones
 from topodesign.search.voltage_kernels import _draw, _noise
 
@@ -40,7 +40,7 @@ class Cycles(NamedTuple):
     full: int  # number of ports of cycles of full length
 
 
-@compiled
+@compile_kernel
 def too_far(cycles: Cycles, steps: int, now: Masks, then: Masks) -> int:
     """Return the pairs of a cycle's first node with any node too far apart.
 
@@ -72,7 +72,7 @@ def too_far(cycles: Cycles, steps: int, now: Masks, then: Masks) -> int:
     return missing
 
 
-@compiled
+@compile_kernel
 def join(cycles: Cycles, port: int, other: int, turn: int) -> None:
     """Join two ports with a turn from the first; a single port gets half."""
     p = cycles.length[0]
@@ -83,7 +83,7 @@ def join(cycles: Cycles, port: int, other: int, turn: int) -> None:
         cycles.turn[port], cycles.turn[other] = turn % p, -turn % p
 
 
-@compiled
+@compile_kernel
 def _link(cycles: Cycles, port: int, other: int, state: Masks) -> None:
     """Join two ports with a random turn."""
     one, two = cycles.cycle[port], cycles.cycle[other]
@@ -93,7 +93,7 @@ def _link(cycles: Cycles, port: int, other: int, state: Masks) -> None:
         join(cycles, port, other, _draw(max(cycles.length[one], cycles.length[two]), state))
 
 
-@compiled
+@compile_kernel
 def _change(cycles: Cycles, state: Masks, touched: Ints) -> int:
     """Draw a move: a new turn, or exchanged mates; return the changed ports' number."""
     port, other = _draw(len(cycles.mate), state), _draw(cycles.full, state)
@@ -107,7 +107,7 @@ def _change(cycles: Cycles, state: Masks, touched: Ints) -> int:
     return 4
 
 
-@compiled
+@compile_kernel
 def _carry_out(cycles: Cycles, number: int, touched: Ints, state: Masks) -> None:
     """Apply a drawn move to ports."""
     port, other, mate, its = touched
@@ -134,7 +134,7 @@ def _carry_out(cycles: Cycles, number: int, touched: Ints, state: Masks) -> None
         _link(cycles, mate, its, state)
 
 
-@compiled
+@compile_kernel
 def bring_near(cycles: Cycles, steps: int, changes: int, state: Masks) -> int:
     """Anneal turns and mates until no pair is too far apart.
 

@@ -39,7 +39,7 @@ def cycles_of(target: Target) -> dict[int, tuple[int, ...]]:
         return {}
     chosen: dict[int, tuple[int, ...]] = {}
     for p in range(_SHORTEST, nodes // _FEWEST_CYCLES + 1):
-        shorter = [p // h for h in range(2, degree + 1) if p % h == 0 and _attached(degree, h, p // h)]
+        shorter = [p // h for h in range(2, degree + 1) if p % h == 0 and _count_ports(degree, h, p // h)]
         for full in range(nodes // p, max(_FEWEST_CYCLES, nodes // p - 2) - 1, -1):
             rest = _fewest(nodes - full * p, shorter)
             if rest is None or (full * degree % 2 and p % 2):
@@ -52,7 +52,7 @@ def cycles_of(target: Target) -> dict[int, tuple[int, ...]]:
     return dict(sorted(chosen.items()))
 
 
-def _attached(degree: int, h: int, length: int) -> int:
+def _count_ports(degree: int, h: int, length: int) -> int:
     """Return the ports of a short cycle that stand for h links each."""
     for count in range(degree // h, 0, -1):
         rest = degree - count * h
@@ -100,7 +100,7 @@ def random_cycles(degree: int, lengths: tuple[int, ...], rng: np.random.Generato
     None if ports do not suffice.
     """
     full = lengths.count(lengths[0])
-    attached = [_attached(degree, lengths[0] // length, length) for length in lengths[full:]]
+    attached = [_count_ports(degree, lengths[0] // length, length) for length in lengths[full:]]
     own = [degree - count * lengths[0] // length for count, length in zip(attached, lengths[full:], strict=True)]
     ports = [degree] * full + [count + rest for count, rest in zip(attached, own, strict=True)]
     first = np.cumsum([0, *ports])

@@ -19,10 +19,10 @@ from topodesign.search.links import (
     aim_at_last,
     anneal_links,
     ends_of,
+    find_swap_spec,
     new_state,
     pairs_too_far,
     spec_of_links,
-    swapped_spec,
 )
 from topodesign.topology.library import build
 from topodesign.topology.topology import IntArray, Topology
@@ -98,5 +98,5 @@ def _spec(base: Topology, out: IntArray) -> Spec | None:
     inner = base
     while (spec := inner.spec) is not None and spec.name == "swap":
         inner = build(str(spec.args[0]))
-    made = min((one for one in (swapped_spec(inner, out), spec_of_links(out)) if one), key=lambda one: len(str(one)))
+    made = min((one for one in (find_swap_spec(inner, out), spec_of_links(out)) if one), key=lambda one: len(str(one)))
     return made if len(str(made)) <= LONGEST_SPEC else None

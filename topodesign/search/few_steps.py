@@ -18,11 +18,11 @@ from topodesign.search.links import (
     aim_at_steps,
     anneal_links,
     ends_of,
+    find_swap_spec,
     new_state,
     pairs_too_far,
-    swapped_spec,
 )
-from topodesign.search.resized import drawn
+from topodesign.search.resized import iterate_resized
 from topodesign.search.target import Target
 from topodesign.topology.topology import Topology
 
@@ -71,7 +71,7 @@ def search_near(target: Target, steps: int, bases: Iterable[Topology], work: int
         for turn in range(1, _ROUNDS + 1):
             if 0 < left <= _NEARLY:
                 left = anneal_links(ends, aim_at_steps(steps), min(work * _LONGER**turn, most), _HOT, state).far
-        if left == 0 and (spec := swapped_spec(start, ends.out)) is not None:
+        if left == 0 and (spec := find_swap_spec(start, ends.out)) is not None:
             return spec
     return None
 
@@ -80,5 +80,5 @@ def _starts(target: Target, base: Topology, rng: np.random.Generator) -> Iterato
     change = base.nodes - target.nodes
     made: Iterable[Topology] = [base]
     if change:
-        made = drawn(base, target, max(_FEWEST_STARTS, _STARTS // change**2), rng)
+        made = iterate_resized(base, target, max(_FEWEST_STARTS, _STARTS // change**2), rng)
     yield from (one for one in made if one.self_loops == 0 or target.nodes * target.degree % 2)

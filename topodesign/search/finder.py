@@ -31,8 +31,8 @@ from topodesign.search.candidate import (
     LARGEST_PRICED,
     Candidate,
     dearer_way,
-    dominated,
     insert,
+    is_dominated,
     least_steps,
     line_spec,
     optimal,
@@ -134,7 +134,7 @@ class _Shelf:
             gap = least.bandwidth - other.mean.bandwidth
             if other.mean.steps <= least.steps and gap >= slack and (gap > 0 or other.mean.steps < least.steps):
                 return True
-        full = len(self.spare) == _MOST_SPARE and dominated(self.front, least)
+        full = len(self.spare) == _MOST_SPARE and is_dominated(self.front, least)
         return full and precedence(self.spare[-1].mean) < precedence(least)
 
     def put(self, candidate: Candidate) -> None:
@@ -208,11 +208,11 @@ class Finder:
     def _shelf(self, target: Target) -> _Shelf:
         if target not in self._shelves:
             shelf = _Shelf(target)
-            for candidate in self._wired_duplex(target):
+            for candidate in self._list_duplex(target):
                 shelf.put(candidate)
             later = [
                 *_offer_symmetric(shelf, self._plain(target)),
-                *_offer_symmetric(shelf, self._expanded(target, shelf)),
+                *_offer_symmetric(shelf, self._expand(target, shelf)),
             ]
             if self._search is not None and not shelf.finished:
                 wanted = self._search(target, [candidate.cost for candidate in shelf.front])
@@ -223,7 +223,7 @@ class Finder:
             self.offer(target, _overtaking(target))
         return self._shelves[target]
 
-    def _wired_duplex(self, target: Target) -> list[Candidate]:
+    def _list_duplex(self, target: Target) -> list[Candidate]:
         """Return the known duplex candidates of the same size."""
         duplex = self._shelves.get(Target(target.nodes, target.degree, duplex=True))
         return [] if duplex is None else duplex.front + duplex.spare
@@ -236,7 +236,7 @@ class Finder:
             for found in self._found.get(Target(target.nodes, target.degree, duplex), ()):
                 yield _Plain(found.spec)
 
-    def _expanded(self, target: Target, shelf: _Shelf) -> Iterator[_Expanded]:
+    def _expand(self, target: Target, shelf: _Shelf) -> Iterator[_Expanded]:
         nodes, degree, duplex = target.nodes, target.degree, target.duplex
         if not duplex and degree > 1 and nodes % degree == 0:
             for base in self._bases(nodes // degree, degree, duplex=False, spare=True):
@@ -357,17 +357,17 @@ def _offer_symmetric(
 ) -> Iterator[tuple[_Plain | _Expanded, Topology]]:
     """Keep useful symmetric topologies; yield the others."""
     for option in options:
-        if not shelf.finished and not _ruled_out(shelf, option) and (topology := _fitting(shelf.target, option)):
+        if not shelf.finished and not _is_ruled_out(shelf, option) and (topology := _fitting(shelf.target, option)):
             if len(_sources(topology)) > _SAMPLE:
                 yield option, topology
             else:
                 _offer(shelf, option, topology)
 
 
-def _ruled_out(shelf: _Shelf, option: _Plain | _Expanded) -> bool:
+def _is_ruled_out(shelf: _Shelf, option: _Plain | _Expanded) -> bool:
     """Return whether a theorem proves that something better is kept."""
     claim = option.claim(shelf.target.nodes)
-    return claim is not None and claim.basis is Basis.THEOREM and dominated(shelf.front, shelf.least(claim.cost))
+    return claim is not None and claim.basis is Basis.THEOREM and is_dominated(shelf.front, shelf.least(claim.cost))
 
 
 def _fitting(target: Target, option: _Plain | _Expanded) -> Topology | None:

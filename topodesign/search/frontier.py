@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from topodesign.base.cost import Basis, keeps_port_free
 from topodesign.base.errors import TopologyError
-from topodesign.base.progress import each
+from topodesign.base.progress import iterate_with_progress
 from topodesign.pricing.closed_form import price
 from topodesign.search.candidate import LARGEST_PRICED, Candidate
 from topodesign.search.finder import Finder
@@ -46,7 +46,7 @@ def search_frontier(
     costs = [one.cost for one in known]
     if seconds is None:
         sizes = search_targets(target)
-        for place, size in enumerate(each(sizes, progress)):
+        for place, size in enumerate(iterate_with_progress(sizes, progress)):
             found[size] = search_symmetric(
                 size, _WORK // (place + 1), orbits=[1], seed=seed, known=costs if size == target else ()
             )

@@ -26,7 +26,7 @@ from typing import Any, Unpack
 
 from topodesign.base.arguments import as_choice, as_path
 from topodesign.base.declared import key, row_of
-from topodesign.base.doors import members
+from topodesign.base.entry_points import load_members
 from topodesign.base.errors import ParameterError
 from topodesign.base.options import read, takes
 from topodesign.base.progress import Share
@@ -34,7 +34,7 @@ from topodesign.base.records import Result
 from topodesign.base.units import Quantity, as_time
 from topodesign.base.work_options import ImproveOptions
 from topodesign.catalog.exchange import OBJECTIVES, Exchange
-from topodesign.catalog.files import degrees_of_grid, make_directory, read_rows, stored_file, write_rows
+from topodesign.catalog.files import degrees_of_grid, get_stored_path, make_directory, read_rows, write_rows
 from topodesign.catalog.lookup import Catalog, as_catalog
 from topodesign.catalog.rows import Row
 from topodesign.catalog.sizes import sizes_among
@@ -47,7 +47,7 @@ from topodesign.search.strategies.deferral import DeferralQueue
 from topodesign.search.strategies.strategy import Draw, Strategy
 from topodesign.search.target import Target
 
-STRATEGIES = tuple(sorted(members("topodesign.search.strategies", Strategy), key=lambda one: one.rank))
+STRATEGIES = tuple(sorted(load_members("topodesign.search.strategies", Strategy), key=lambda one: one.rank))
 """All strategies, in the order in which those are tried that have found nothing yet."""
 DEFERRAL = "deferral"  # the one that searches nothing
 
@@ -235,7 +235,9 @@ class _Work:
         Without a place of all sizes, or of none if others search.
         """
         rows = {
-            degree: read_rows(self.directory if stored_file(self.directory, degree).exists() else self.source, degree)
+            degree: read_rows(
+                self.directory if get_stored_path(self.directory, degree).exists() else self.source, degree
+            )
             for degree in self.degrees
         }
         state = SearchState(sizes_among(self.nodes), rows, as_catalog(self.source))

@@ -42,7 +42,7 @@ class Spent(Declared):
         return Spent(self.name, self.searches + other.searches, self.seconds + other.seconds, self.gain + other.gain)
 
 
-def summed(several: Iterable[dict[str, Spent]]) -> dict[str, Spent]:
+def sum_spent(several: Iterable[dict[str, Spent]]) -> dict[str, Spent]:
     """Return what all took, by strategy."""
     found: dict[str, Spent] = {}
     for spent in several:
@@ -90,7 +90,7 @@ def search_in_jobs(
                     for other in pipes.values():
                         if other != place:
                             owed[other][size] = state.rows[size]
-            told(summed(spent))
+            told(sum_spent(spent))
 
 
 @contextmanager

@@ -52,7 +52,7 @@ def simplex_base(orbits: int, degree: int, rng: np.random.Generator) -> Links:
     return Links(tail, head, np.arange(len(tail)), np.zeros(len(tail), dtype=np.int64))
 
 
-def twisted_base(degree: int, maps: int) -> Links:
+def make_twisted_base(degree: int, maps: int) -> Links:
     """Return a one-node base whose links follow each other in groups.
 
     Through all maps but the identity and 1.

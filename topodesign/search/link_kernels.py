@@ -26,7 +26,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from topodesign.base.compiled import LARGEST, Ints, Masks, compiled, inlined
+from topodesign.base.compiled import LARGEST, Ints, Masks, compile_kernel, inline_kernel
 from topodesign.search.screening_kernels import ones
 from topodesign.search.voltage_kernels import UNIT, _draw, _logarithm, _noise
 
@@ -110,20 +110,20 @@ class Loads(NamedTuple):
     union: Masks  # room for a row for each set of links
 
 
-@inlined
+@inline_kernel
 def _starts(ends: Ends) -> int:
     """Return the number of ends that links begin at; all if duplex."""
     return ends.out.size // ends.order
 
 
-@inlined
+@inline_kernel
 def _node(ends: Ends, end: int) -> int:
     """Return the node of the base that an end is at."""
     node: int = end % _starts(ends) // ends.out.shape[1]
     return node
 
 
-@compiled
+@compile_kernel
 def write_out(ends: Ends, end: int) -> None:
     """Write where the links lead that an end stands for."""
     side = ends.out if end < _starts(ends) else ends.into
@@ -133,7 +133,7 @@ def write_out(ends: Ends, end: int) -> None:
         side[node * order + i, port] = ends.head[end] * order + (to if to < order else to - order)
 
 
-@compiled
+@compile_kernel
 def _join(ends: Ends, one: int, other: int, turn: int) -> None:
     """Join two ends; a single end becomes a link across, or a free port."""
     order = ends.order
@@ -143,7 +143,7 @@ def _join(ends: Ends, one: int, other: int, turn: int) -> None:
     ends.head[other], ends.turn[other], ends.mate[other] = _node(ends, one), (order - turn) % order, one
 
 
-@compiled
+@compile_kernel
 def _exchange(ends: Ends, one: int, other: int, turn: int, touched: Ints, before: Ints, number: int) -> int:
     """Join two ends with a turn, and their mates; return the ends touched.
 
@@ -180,7 +180,7 @@ def _exchange(ends: Ends, one: int, other: int, turn: int, touched: Ints, before
     return number
 
 
-@compiled
+@compile_kernel
 def _undo(ends: Ends, number: int, touched: Ints, before: Ints) -> None:
     for i in range(number):
         end = touched[i]
@@ -189,7 +189,7 @@ def _undo(ends: Ends, number: int, touched: Ints, before: Ints) -> None:
         write_out(ends, touched[i])
 
 
-@compiled
+@compile_kernel
 def _faults(ends: Ends, node: int) -> int:
     """Return the ends of a node in invalid self-loops or parallel links."""
     degree, order = ends.out.shape[1], ends.order
@@ -203,7 +203,7 @@ def _faults(ends: Ends, node: int) -> int:
     return faults
 
 
-@inlined
+@inline_kernel
 def _fits(ends: Ends, end: int) -> bool:
     """Return whether an end makes no invalid self-loop or parallel link."""
     degree, node = ends.out.shape[1], _node(ends, end)
@@ -214,7 +214,7 @@ def _fits(ends: Ends, end: int) -> bool:
     return fits
 
 
-@compiled
+@compile_kernel
 def mend(ends: Ends, tries: int, state: Masks) -> int:
     """Exchange links to remove invalid ones; return how many remain."""
     nodes, starts = len(ends.out) // ends.order, _starts(ends)
@@ -239,7 +239,7 @@ def mend(ends: Ends, tries: int, state: Masks) -> int:
     return total
 
 
-@compiled
+@compile_kernel
 def _reach(nodes: int, sources: int, steps: int) -> Reach:
     words, size = (sources + 63) // 64, 2 * nodes
     at = np.zeros((steps + 1, nodes), np.int64)
@@ -257,7 +257,7 @@ def _reach(nodes: int, sources: int, steps: int) -> Reach:
     )
 
 
-@inlined
+@inline_kernel
 def _unite(reach: Reach, out: Ints, level: int, node: int, into: int) -> int:
     """Build a node's row at a level; return its number of sources."""
     rows, below = reach.rows, reach.at[level - 1]
@@ -281,7 +281,7 @@ def _unite(reach: Reach, out: Ints, level: int, node: int, into: int) -> int:
     return total
 
 
-@compiled
+@compile_kernel
 def _fill(reach: Reach, out: Ints, order: int, weight: Ints) -> int:
     """Compute all rows, and return the energy of pairs far apart."""
     nodes, steps = len(out), len(reach.at) - 1
@@ -299,7 +299,7 @@ def _fill(reach: Reach, out: Ints, order: int, weight: Ints) -> int:
     return energy
 
 
-@compiled
+@compile_kernel
 def _too_far(reach: Reach, steps: int, sources: int) -> int:
     """Return the pairs of source and node that are too far apart."""
     far = 0
@@ -308,7 +308,7 @@ def _too_far(reach: Reach, steps: int, sources: int) -> int:
     return far
 
 
-@compiled
+@compile_kernel
 def _after(reach: Reach, out: Ints, into: Ints, tails: Ints, order: int, weight: Ints, energy: int, limit: int) -> int:
     """Return the energy after changes of orbits; above the limit if larger."""
     nodes, degree = out.shape
@@ -362,7 +362,7 @@ def _after(reach: Reach, out: Ints, into: Ints, tails: Ints, order: int, weight:
     return energy
 
 
-@compiled
+@compile_kernel
 def _back(reach: Reach) -> None:
     """Let the rows count that did before the last exchange."""
     for level in range(1, len(reach.at)):
@@ -372,7 +372,7 @@ def _back(reach: Reach) -> None:
         reach.upto[level] = 0
 
 
-@compiled
+@compile_kernel
 def _weigh(reach: Reach, out: Ints, node: int, s: int, aim: Aim, union: Masks) -> tuple[int, int]:
     """Return a node's load bound for a set, and its weight.
 
@@ -416,7 +416,7 @@ def _weigh(reach: Reach, out: Ints, node: int, s: int, aim: Aim, union: Masks) -
     return most, weight
 
 
-@compiled
+@compile_kernel
 def _energy_of_loads(loads: Loads, side: int, aim: Aim) -> int:
     """Return the energy of one direction: squares or smooth maxima."""
     energy = 0
@@ -428,7 +428,7 @@ def _energy_of_loads(loads: Loads, side: int, aim: Aim) -> int:
     return energy
 
 
-@compiled
+@compile_kernel
 def _fill_loads(loads: Loads, side: int, reach: Reach, out: Ints, aim: Aim) -> None:
     """Compute the loads of all nodes in one direction."""
     for s in range(len(aim.sets)):
@@ -438,7 +438,7 @@ def _fill_loads(loads: Loads, side: int, reach: Reach, out: Ints, aim: Aim) -> N
             loads.total[side, s] += loads.weight[side, s, node]
 
 
-@compiled
+@compile_kernel
 def _load_anew(loads: Loads, side: int, reach: Reach, out: Ints, aim: Aim, room: int) -> bool:
     """Recompute changed loads of one direction; False above the limit."""
     nodes, steps = len(out), len(reach.at) - 1
@@ -460,7 +460,7 @@ def _load_anew(loads: Loads, side: int, reach: Reach, out: Ints, aim: Aim, room:
     return _energy_of_loads(loads, side, aim) <= room
 
 
-@compiled
+@compile_kernel
 def _unload(loads: Loads, aim: Aim, nodes: int, total: Ints) -> None:
     """Undo the loads that an exchange changed."""
     for i in range(loads.used[0]):
@@ -470,7 +470,7 @@ def _unload(loads: Loads, aim: Aim, nodes: int, total: Ints) -> None:
     loads.total[:, :] = total
 
 
-@inlined
+@inline_kernel
 def _joint(here: int, there: int, aim: Aim) -> int:
     """Return the energy of both directions."""
     if len(aim.table) == 0:
@@ -478,7 +478,7 @@ def _joint(here: int, there: int, aim: Aim) -> int:
     return here + there + abs(here - there) // 2
 
 
-@compiled
+@compile_kernel
 def _room(limit: int, loads: Loads, other: int, aim: Aim) -> int:
     """Return the energy limit of a direction, given the other's."""
     if len(aim.table) == 0:
@@ -487,7 +487,7 @@ def _room(limit: int, loads: Loads, other: int, aim: Aim) -> int:
     return max((2 * limit - there) // 3, 2 * limit - 3 * there)
 
 
-@compiled
+@compile_kernel
 def _drawn_near(reach: Reach, ends: Ends, steps: int, state: Masks, chosen: Ints) -> bool:
     """Draw an exchange that brings a far pair near; False if none does."""
     out, order, starts = ends.out, ends.order, _starts(ends)
@@ -514,7 +514,7 @@ def _drawn_near(reach: Reach, ends: Ends, steps: int, state: Masks, chosen: Ints
     return True
 
 
-@compiled
+@compile_kernel
 def _drawn_loaded(loads: Loads, ends: Ends, aim: Aim, state: Masks, chosen: Ints) -> None:
     """Draw two ends, often near a full link.
 
@@ -546,7 +546,7 @@ def _drawn_loaded(loads: Loads, ends: Ends, aim: Aim, state: Masks, chosen: Ints
     chosen[1] = ends.mate[q * ports + _draw(ports, state)] if y < 0 else inner + y * ports + _draw(ports, state)
 
 
-@compiled
+@compile_kernel
 def _slide(ends: Ends, first_new: int, state: Masks, touched: Ints, before: Ints) -> int:
     """Slide a node from way a->n->b into c->e; return the ends touched."""
     nodes, ports = ends.out.shape
@@ -559,7 +559,7 @@ def _slide(ends: Ends, first_new: int, state: Masks, touched: Ints, before: Ints
     return _exchange(ends, other, entrance, 0, touched, before, number)
 
 
-@compiled
+@compile_kernel
 def _move(
     reach: Reach, loads: Loads, ends: Ends, aim: Aim, state: Masks, chosen: Ints, touched: Ints, before: Ints
 ) -> int:
@@ -583,7 +583,7 @@ def _move(
     return number
 
 
-@compiled
+@compile_kernel
 def _record(loads: Loads, out: Ints, aim: Aim, duplex: bool, allowed: Ints, found: Ints) -> None:
     """Keep the links if their largest loads sum to less, in as many steps."""
     steps, total = 0, 0
@@ -602,7 +602,7 @@ def _record(loads: Loads, out: Ints, aim: Aim, duplex: bool, allowed: Ints, foun
             allowed[more] = min(allowed[more], total)
 
 
-@compiled
+@compile_kernel
 def _tails(ends: Ends, number: int, touched: Ints, against: bool, room: Ints) -> int:
     """List base nodes with changed links; return how many."""
     starts, many = _starts(ends), 0
@@ -613,7 +613,7 @@ def _tails(ends: Ends, number: int, touched: Ints, against: bool, room: Ints) ->
     return many
 
 
-@compiled
+@compile_kernel
 def anneal(
     ends: Ends,
     aim: Aim,
@@ -734,7 +734,7 @@ def anneal(
     return best
 
 
-@compiled
+@compile_kernel
 def pairs_beyond(out: Ints, order: int, most: int) -> Ints:
     """Return the numbers of pairs more than 0, 1, ... ``most`` steps apart.
 

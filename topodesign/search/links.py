@@ -166,7 +166,7 @@ def random_ends(target: Target, orbits: int, rng: np.random.Generator) -> Ends:
     turn = rng.integers(0, order, len(mate))
     number = np.arange(len(mate))
     turn = np.where(number < mate, turn, np.where(number > mate, -turn[mate] % order, order // 2))
-    return _written(mate % starts // degree, turn, mate, target.size, order)
+    return _write_ends(mate % starts // degree, turn, mate, target.size, order)
 
 
 def ends_of(topology: Topology, *, duplex: bool) -> Ends:
@@ -180,10 +180,10 @@ def ends_of(topology: Topology, *, duplex: bool) -> Ends:
         mate[links:] = np.lexsort((src, dst))
         mate[mate[links:]] = links + np.arange(links)
     head = mate % links // topology.degree
-    return _written(head, np.zeros_like(head), mate, (topology.nodes, topology.degree), 1)
+    return _write_ends(head, np.zeros_like(head), mate, (topology.nodes, topology.degree), 1)
 
 
-def unfolded(ends: Ends, times: int) -> Ends:
+def unfold_ends(ends: Ends, times: int) -> Ends:
     """Return the graph with a rotation of a smaller order.
 
     Node (u, i) becomes (u, i mod times).
@@ -195,10 +195,10 @@ def unfolded(ends: Ends, times: int) -> Ends:
     starts = ends.out.size // order
     port = ends.mate % degree + ends.mate // starts * starts * times  # of ends that links end at, behind the others
     mate = head * degree + np.broadcast_to(port.reshape(-1, 1, degree), moved.shape).ravel()
-    return _written(head, (moved // times).ravel(), mate, ends.out.shape, order // times)
+    return _write_ends(head, (moved // times).ravel(), mate, ends.out.shape, order // times)
 
 
-def _written(head: IntArray, turn: IntArray, mate: IntArray, shape: tuple[int, ...], order: int) -> Ends:
+def _write_ends(head: IntArray, turn: IntArray, mate: IntArray, shape: tuple[int, ...], order: int) -> Ends:
     """Return the link ends for an array of neighbours."""
     degree = shape[1]
     sides = head.reshape(-1, 1, degree) * order + (turn.reshape(-1, 1, degree) + np.arange(order)[:, None]) % order
@@ -224,7 +224,7 @@ def spec_of_links(out: IntArray) -> Spec:
     return Spec("successors", (out.shape[1], *np.sort(out, axis=1).ravel().tolist()))
 
 
-def swapped_spec(base: Topology, out: IntArray) -> Spec | None:
+def find_swap_spec(base: Topology, out: IntArray) -> Spec | None:
     """Return a graph's spec as swaps of a topology, or None.
 
     None if it has none or is too long.

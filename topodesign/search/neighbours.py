@@ -23,8 +23,8 @@ from topodesign.pricing.closed_form import price
 from topodesign.search.annealing import Draft, anneal_draft, start_draft
 from topodesign.search.links import MOST_PORTS
 from topodesign.search.order_degree import orbits_to_search, search_low_distances
-from topodesign.search.resized import drawn
-from topodesign.search.target import Found, Target, undominated
+from topodesign.search.resized import iterate_resized
+from topodesign.search.target import Found, Target, select_frontier
 from topodesign.topology.library import build
 from topodesign.topology.topology import Topology
 
@@ -56,7 +56,7 @@ def search_neighbours(
     """
     few = 3 if target.duplex else 2
     if target.degree > MOST_PORTS and keeps_port_free(*target.size, duplex=target.duplex):
-        return undominated(_changed(target, bases, work, seed), known)
+        return select_frontier(_vary_bases(target, bases, work, seed), known)
     if not few <= target.degree <= MOST_PORTS or target.nodes <= 2 * target.degree:
         return []
     rng = np.random.Generator(np.random.PCG64([seed, *target.size, target.duplex]))
@@ -81,16 +81,16 @@ def search_neighbours(
     chosen = _pick(drafts, _ANNEALED)
     for draft in chosen:
         found += anneal_draft(draft, max(0, left) // len(chosen), Fraction(0), rng)
-    return undominated(found, known)
+    return select_frontier(found, known)
 
 
-def _changed(target: Target, bases: Sequence[Topology], work: int, seed: int) -> Iterator[Found]:
+def _vary_bases(target: Target, bases: Sequence[Topology], work: int, seed: int) -> Iterator[Found]:
     """Yield bases with random insertions or deletions, a few times each."""
     rng = np.random.Generator(np.random.PCG64([seed, *target.size, target.duplex]))
     usable = [base for base in bases if _serves(base, target)]
     times = work // max(1, len(usable) * target.nodes * target.degree * _PRICING)
     for base in usable:
-        for made in drawn(base, target, max(1, min(_MOST_STARTS, times)), rng):
+        for made in iterate_resized(base, target, max(1, min(_MOST_STARTS, times)), rng):
             if made.spec is not None:
                 with contextlib.suppress(DisconnectedError):
                     yield Found(made.spec, price(made))
@@ -99,7 +99,7 @@ def _changed(target: Target, bases: Sequence[Topology], work: int, seed: int) ->
 def _drafts(base: Topology, target: Target, count: int, rng: np.random.Generator) -> Iterator[Draft]:
     """Yield drafts of the base with random insertions or deletions."""
     first_new = base.nodes if target.nodes > base.nodes else None
-    for made in drawn(base, target, count, rng):
+    for made in iterate_resized(base, target, count, rng):
         draft = start_draft(made, target, None, rng, first_new=first_new)
         if draft is not None:
             yield draft

@@ -24,14 +24,14 @@ from topodesign.search.links import (
     aim_at_distances,
     anneal_links,
     ends_of,
+    find_swap_spec,
     mend,
     new_state,
     random_ends,
     spec_of_ends,
-    swapped_spec,
-    unfolded,
+    unfold_ends,
 )
-from topodesign.search.resized import drawn
+from topodesign.search.resized import iterate_resized
 from topodesign.search.target import Target, steps_of_most
 from topodesign.topology.library import build
 from topodesign.topology.topology import Topology
@@ -101,14 +101,14 @@ def search_order_degree(
     for turn, count in enumerate(stages):
         if turn:
             base, hot = spec_of_ends(ends), _WARM * steps * target.degree
-            ends = unfolded(ends, count // stages[turn - 1])
+            ends = unfold_ends(ends, count // stages[turn - 1])
         found = anneal_links(ends, aim, work // len(stages), hot, state, enough=count * least)
     copies = target.nodes // stages[-1]
     specs = [spec_of_ends(ends)]
     if stages[-1] == target.nodes and (start is not None or len(stages) > 1):
         if start is None and base is not None:
             start = build(str(base))
-        specs.append(None if start is None else swapped_spec(start, ends.out))
+        specs.append(None if start is None else find_swap_spec(start, ends.out))
     spec = min((one for one in specs if one is not None), key=_length, default=None)
     total = found.energy - _WEIGHT * found.far
     return None if spec is None or _length(spec) > LONGEST_SPEC else Ordered(spec, found.far * copies, total * copies)
@@ -149,18 +149,18 @@ def search_low_distances(target: Target, orbits: int, turn: int, *, seed: int = 
 
     Every other turn aims at a step less; later turns search longer.
     """
-    return _searched(target, orbits, turn, None, seed)
+    return _search_orbits(target, orbits, turn, None, seed)
 
 
 def search_near(target: Target, base: Topology, turn: int, *, seed: int = 0) -> Spec | None:
     """Search near topologies of the size or close sizes by exchanges."""
     rng = np.random.Generator(np.random.PCG64([seed, *target.size, target.duplex, turn]))
-    drafts = [base] if base.nodes == target.nodes else drawn(base, target, _DRAWS, rng)
+    drafts = [base] if base.nodes == target.nodes else iterate_resized(base, target, _DRAWS, rng)
     start = next((one for one in drafts if one.is_regular and one.is_duplex >= target.duplex), None)
-    return None if start is None else _searched(target, target.nodes, turn, start, seed)
+    return None if start is None else _search_orbits(target, target.nodes, turn, start, seed)
 
 
-def _searched(target: Target, orbits: int, turn: int, start: Topology | None, seed: int) -> Spec | None:
+def _search_orbits(target: Target, orbits: int, turn: int, start: Topology | None, seed: int) -> Spec | None:
     most = steps_of_most(target, _RARE)
     steps = max(2, steps_of_most(target, _RARE * target.nodes), most - turn % 2)
     work = _WORK << min(turn, _MOST_TIMES)

@@ -12,24 +12,28 @@ import numpy as np
 from topodesign.base.errors import ParameterError, TopodesignError
 from topodesign.graphs.expansions.delete import delete
 from topodesign.graphs.expansions.insert import insert
-from topodesign.graphs.loops import looped_nodes
+from topodesign.graphs.loops import find_loops
 from topodesign.search.target import Target
 from topodesign.topology.topology import Topology
 
 
-def drawn(base: Topology, target: Target, count: int, rng: np.random.Generator) -> Iterator[Topology]:
+def iterate_resized(base: Topology, target: Target, count: int, rng: np.random.Generator) -> Iterator[Topology]:
     """Yield the base with up to a number of random insertions or deletions."""
     change = target.nodes - base.nodes
     for _ in range(count):
         try:
-            made = _inserted(base, change, target.duplex, rng) if change > 0 else _deleted(base, -change, target, rng)
+            made = (
+                _insert_nodes(base, change, target.duplex, rng)
+                if change > 0
+                else _delete_nodes(base, -change, target, rng)
+            )
         except TopodesignError:
             continue  # the draw does not fit
         if made.degree == target.degree and made.is_regular and (made.is_duplex or not target.duplex):
             yield made
 
 
-def _inserted(base: Topology, count: int, duplex: bool, rng: np.random.Generator) -> Topology:
+def _insert_nodes(base: Topology, count: int, duplex: bool, rng: np.random.Generator) -> Topology:
     """Insert nodes into random links, of different nodes if possible.
 
     At odd degree a new duplex node has a port left, which stays free as a self-loop until the next one is put there.
@@ -39,7 +43,7 @@ def _inserted(base: Topology, count: int, duplex: bool, rng: np.random.Generator
     if not duplex:
         return insert(base, *(end for link in links for end in link))
     ends: list[int] = []
-    free = looped_nodes(base).tolist() if degree % 2 else []
+    free = find_loops(base).tolist() if degree % 2 else []
     for new in range(base.nodes, base.nodes + count):
         for _ in range(degree // 2):
             u, w = links.pop()
@@ -68,7 +72,7 @@ def _links_apart(base: Topology, count: int, duplex: bool, rng: np.random.Genera
     return (apart + others)[:count]
 
 
-def _deleted(base: Topology, count: int, target: Target, rng: np.random.Generator) -> Topology:
+def _delete_nodes(base: Topology, count: int, target: Target, rng: np.random.Generator) -> Topology:
     """Delete random nodes; duplex links are joined in pairs.
 
     At odd degree two neighbours go, or the node with a free port, or a node leaves one at a neighbour.
@@ -81,7 +85,7 @@ def _deleted(base: Topology, count: int, target: Target, rng: np.random.Generato
             chosen = [(v, rng.permutation(target.degree).tolist())]
         elif target.degree % 2 == 0:
             chosen = [(v, _pairing(target.degree, None, rng))]
-        elif len(free := looped_nodes(topology)):
+        elif len(free := find_loops(topology)):
             chosen = [(int(free[0]), _pairing(target.degree - 1, None, rng))]
         elif count == 1:
             chosen = [(v, _pairing(target.degree, int(rng.integers(target.degree)), rng))]

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from topodesign.base.compiled import Ints, Masks, compiled, inlined
+from topodesign.base.compiled import Ints, Masks, compile_kernel, inline_kernel
 
 WORD = 64  # bits of a word
 LANES = 4  # words that a machine handles at a time; runs of words are multiples of it
@@ -50,7 +50,7 @@ class Field(NamedTuple):
     sources: int  # searches that are made at the same time
 
 
-@compiled
+@compile_kernel
 def field_of(turns: Turns, orbits: int) -> Field:
     """Return room for searches in a lift with so many orbits."""
     batches = (orbits + SOURCES - 1) // SOURCES
@@ -70,7 +70,7 @@ def field_of(turns: Turns, orbits: int) -> Field:
     return Field(np.zeros(cosets * row, np.uint64), np.zeros(cosets * twice + LANES, np.uint64), mask, sources)
 
 
-@compiled
+@compile_kernel
 def work_of_screening(turns: Turns, orbits: int, degree: int, depth: int) -> int:
     """Return the estimated work of screening a lift to a depth, in links."""
     field = field_of(turns, orbits)
@@ -79,7 +79,7 @@ def work_of_screening(turns: Turns, orbits: int, degree: int, depth: int) -> int
     return rotations * (_ROTATION + len(field.mask) // _WORDS)
 
 
-@compiled
+@compile_kernel
 def ones(word: np.uint64) -> int:
     """Return the number of ones of 64 bits."""
     word -= word >> np.uint64(1) & np.uint64(0x5555555555555555)
@@ -88,7 +88,7 @@ def ones(word: np.uint64) -> int:
     return np.int64((word * np.uint64(0x0101010101010101)) >> np.uint64(56))  # type: ignore[return-value]
 
 
-@inlined
+@inline_kernel
 def _count(reached: Masks, mask: Masks) -> int:
     """Clear bits that are no nodes, and return the rest's number."""
     row, total = np.uint64(len(mask)), 0
@@ -100,7 +100,7 @@ def _count(reached: Masks, mask: Masks) -> int:
     return total
 
 
-@inlined
+@inline_kernel
 def _copy_twice(reached: Masks, before: Masks, size: int, row: int, sources: int) -> None:
     """Copy each coset twice, so that any rotation is a window of words."""
     words = (size + WORD - 1) // WORD
@@ -120,7 +120,7 @@ def _copy_twice(reached: Masks, before: Masks, size: int, row: int, sources: int
         start += twice
 
 
-@inlined
+@inline_kernel
 def _step(field: Field, head: Ints, voltage: Ints, turns: Turns, degree: int) -> None:
     """Advance one step: reached nodes, and the targets of their links."""
     reached, before, mask, sources = field
@@ -141,7 +141,7 @@ def _step(field: Field, head: Ints, voltage: Ints, turns: Turns, degree: int) ->
                     reached[to + w] |= before[first + w] >> right | before[first + next_word + w] << one << left
 
 
-@inlined
+@inline_kernel
 def _step_by_words(field: Field, head: Ints, voltage: Ints, turns: Turns, degree: int) -> None:
     """Advance one step where a coset fits into one word."""
     reached, before, mask, _ = field
@@ -163,7 +163,7 @@ def _step_by_words(field: Field, head: Ints, voltage: Ints, turns: Turns, degree
                     reached[to + w] |= word << left | word >> (top - left) >> np.uint64(1)
 
 
-@inlined
+@inline_kernel
 def _promising(found: int, fresh: int, nodes: int, growth: int, further: int, spare: int) -> bool:
     """Return whether the misses may fall to ``spare`` in the layers left."""
     for _ in range(further):
@@ -174,7 +174,7 @@ def _promising(found: int, fresh: int, nodes: int, growth: int, further: int, sp
     return nodes - found <= spare
 
 
-@compiled
+@compile_kernel
 def _lost(
     first: int, head: Ints, voltage: Ints, degree: int, growth: int, turns: Turns, depth: int, spare: int, field: Field
 ) -> tuple[int, int]:
@@ -204,7 +204,7 @@ def _lost(
     return (lost if lost <= spare else -1), x
 
 
-@compiled
+@compile_kernel
 def screen(
     head: Ints, voltage: Ints, degree: int, growth: int, turns: Turns, depth: int, spare: int, field: Field
 ) -> tuple[int, int, int]:

@@ -18,9 +18,9 @@ from topodesign.base.spec import LONGEST_SPEC, Spec, parse
 from topodesign.catalog.lookup import Catalog
 from topodesign.catalog.quality import least_runtime, runtime
 from topodesign.catalog.records import record_bounds
-from topodesign.catalog.rows import VERSION, Row, undominated, worth_keeping
-from topodesign.pricing.deferral import why_not
-from topodesign.pricing.evaluation import cheaper, deferred_both, price_both
+from topodesign.catalog.rows import VERSION, Row, select_frontier, worth_keeping
+from topodesign.pricing.deferral import explain_no_deferral
+from topodesign.pricing.evaluation import cheaper, price_both, price_both_deferred
 from topodesign.search.candidate import Candidate, candidate_of, row_of, transpose_spec
 from topodesign.search.finder import Finder
 from topodesign.search.target import Target
@@ -74,7 +74,7 @@ class SearchState:
 
     def front(self, target: Target) -> list[Row]:
         """Return the rows of a size that no other dominates."""
-        return undominated(self.rows[target.size], duplex=target.duplex)
+        return select_frontier(self.rows[target.size], duplex=target.duplex)
 
     def means(self, target: Target) -> list[Cost]:
         """Return what half an allreduce takes on each row of :meth:`front`."""
@@ -144,7 +144,7 @@ class SearchState:
         """Defer a row, keep the cost if best, and return the gain."""
         self.deferred.add(row.either_way)
         try:
-            found = deferred_row(row, *deferred_both(row.build()))
+            found = make_deferred_row(row, *price_both_deferred(row.build()))
         except (TooLargeError, TopologyError):  # for which there are none
             return 0.0
         if found is None:
@@ -203,7 +203,11 @@ class SearchState:
         row = by_spff(target, spec)
         self.deferred.add(row.either_way)
         topology = row.build()
-        found = row if why_not(topology, row.cost.steps) else deferred_row(row, *deferred_both(topology)) or row
+        found = (
+            row
+            if explain_no_deferral(topology, row.cost.steps)
+            else make_deferred_row(row, *price_both_deferred(topology)) or row
+        )
         bound = least_runtime(*target.size, duplex=target.duplex)
         gain = self.ratio(target) - float(runtime(found.mean) / bound)
         if gain < len(found.spec) * _PER_CHARACTER:
@@ -296,7 +300,7 @@ def expansions(row: Row) -> Iterator[tuple[Target, Spec]]:
         yield Target(nodes, 2 * degree, duplex=True), Spec("bidirect", (spec,))
 
 
-def deferred_row(row: Row, there: Cost, back: Cost) -> Row | None:
+def make_deferred_row(row: Row, there: Cost, back: Cost) -> Row | None:
     """Return a row with deferral, or None if it gains in neither collective."""
     both = cheaper(row.cost, there), cheaper(row.allgather, back)
     if both == (row.cost, row.allgather) or both[0].steps != both[1].steps:

@@ -25,19 +25,19 @@ from topodesign.base.cost import Cost, commuting_bound, lower_bound
 from topodesign.base.deadline import Stopwatch
 from topodesign.base.progress import tell
 from topodesign.pricing.kernels import SCALE
-from topodesign.search.cosets import Numbered, numbered
+from topodesign.search.cosets import Numbered, number_group
 from topodesign.search.groups import groups_to_search
 from topodesign.search.lifted import (
     LARGEST_TWISTED,
     MOST_VOLTAGES,
     Links,
     duplex_base,
+    make_twisted_base,
     simplex_base,
     spec_of,
-    twisted_base,
 )
 from topodesign.search.screening_kernels import work_of_screening
-from topodesign.search.target import Found, Target, undominated
+from topodesign.search.target import Found, Target, select_frontier
 from topodesign.search.voltage_kernels import MOST_STEPS, Base, anneal_lifts, try_sets
 from topodesign.topology.groups import Group
 from topodesign.topology.topology import IntArray
@@ -122,7 +122,7 @@ def search_symmetric(
         state = _Search(target, count, seed, [*known, *(found.cost for found in best.values())], steps, enough)
         work -= share - state.run(share)
         best |= {found.cost.steps: found for found in state.results()}
-    return undominated(best.values())
+    return select_frontier(best.values())
 
 
 def orbit_counts(nodes: int, degree: int) -> list[int]:
@@ -209,7 +209,7 @@ class _Search:
         groups = groups_to_search(nodes // self.orbits)
         base = groups[_harmonic(index) % len(groups)]
         rng = np.random.Generator(np.random.PCG64([self.seed, nodes, degree, self.orbits, index]))
-        group = numbered(base.spec)
+        group = number_group(base.spec)
         twist = _twist(base, self.target, rng) if self.orbits == 1 else None
         images = np.stack([np.arange(base.order), group.inverse, *([] if twist is None else map(group.image, twist))])
         links = self._base(images, rng)
@@ -253,7 +253,7 @@ class _Search:
         total = 0
         for base in groups_to_search(nodes):
             inverse = base.inverses()
-            for fixed, choice in _all_sets(base, inverse, duplex=self.target.duplex):
+            for fixed, choice in _iterate_sets(base, inverse, duplex=self.target.duplex):
                 total += each * _number_of_sets(inverse, len(fixed), choice, self.target)
                 if total > most:
                     return total
@@ -264,8 +264,8 @@ class _Search:
         degree, duplex = self.target.degree, self.target.duplex
         links = simplex_base(1, degree, np.random.Generator(np.random.PCG64(self.seed)))
         for base in groups_to_search(self.target.nodes):
-            group = numbered(base.spec)
-            for fixed, choice in _all_sets(base, base.inverses(), duplex=duplex):
+            group = number_group(base.spec)
+            for fixed, choice in _iterate_sets(base, base.inverses(), duplex=duplex):
                 before = self.allowed.copy()
                 found = np.zeros((len(self.allowed), 2 * degree + 1), dtype=np.int64)
                 if len(fixed) <= degree:
@@ -278,7 +278,7 @@ class _Search:
         """Return a random base, or None if none fits."""
         degree = self.target.degree
         if len(images) > 2:
-            return twisted_base(degree, len(images))
+            return make_twisted_base(degree, len(images))
         if not self.target.duplex:
             return simplex_base(self.orbits, degree, rng)
         involutions = bool(np.any(images[1, 1:] == images[0, 1:]))
@@ -307,7 +307,7 @@ class _Search:
 
     def results(self) -> list[Found]:
         """Return what was found and is still undominated, by steps."""
-        return undominated(self.best.values())
+        return select_frontier(self.best.values())
 
 
 def _random_shares(nodes: int, growth: int, most: int) -> list[float]:
@@ -322,7 +322,7 @@ def _random_shares(nodes: int, growth: int, most: int) -> list[float]:
     return [share if share * nodes > 0.1 else 0.0 for share in shares]
 
 
-def _all_sets(base: Group, inverse: IntArray, *, duplex: bool) -> Iterator[tuple[IntArray, IntArray]]:
+def _iterate_sets(base: Group, inverse: IntArray, *, duplex: bool) -> Iterator[tuple[IntArray, IntArray]]:
     """Yield (fixed elements, choices), which cover all sets.
 
     Up to automorphism where that is easy.

@@ -38,7 +38,7 @@ class Found:
     cost: Cost
 
 
-def undominated(found: Iterable[Found], known: Sequence[Cost] = ()) -> list[Found]:
+def select_frontier(found: Iterable[Found], known: Sequence[Cost] = ()) -> list[Found]:
     """Return the undominated finds by steps; the plainest of equal ones."""
     best = find_unbeaten(
         found, lambda one: (one.cost.steps, one.cost.bandwidth), lambda one: (len(str(one.spec)), str(one.spec))

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from topodesign.base.compiled import LARGEST, Ints, Masks, compiled, next_random
+from topodesign.base.compiled import LARGEST, Ints, Masks, compile_kernel, next_random
 from topodesign.pricing.kernels import SCALE, _bits, _raise_load, _split_scale
 from topodesign.search.screening_kernels import Turns, field_of, screen
 
@@ -54,13 +54,13 @@ class _Way(NamedTuple):
     used: Ints  # how many links of each orbit were looked at
 
 
-@compiled
+@compile_kernel
 def _way(orbits: int, links: int, order: int) -> _Way:
     size = orbits * links
     return _Way(np.empty(order * size, np.int32), np.full(size, -1), np.full(size, -1), np.zeros(orbits, np.int64))
 
 
-@compiled
+@compile_kernel
 def _write(way: _Way, tail: Ints, head: Ints, voltage: Ints, turns: Turns) -> None:
     """Bring ``dst`` up to date where a link has changed."""
     size, order, degree = turns.size, len(turns.coset), len(tail) // len(way.used)
@@ -100,7 +100,7 @@ class _Scratch(NamedTuple):
     sums: Ints
 
 
-@compiled
+@compile_kernel
 def _scratch(nodes: int, links: int) -> _Scratch:
     return _Scratch(
         np.empty(nodes, np.int32),
@@ -115,7 +115,7 @@ def _scratch(nodes: int, links: int) -> _Scratch:
     )
 
 
-@compiled
+@compile_kernel
 def _layer_load(first: int, last: int, links: int, least: int, most: int, scratch: _Scratch) -> int:
     """Return SCALE * U of the queued layer, at least ``least``.
 
@@ -163,7 +163,7 @@ def _layer_load(first: int, last: int, links: int, least: int, most: int, scratc
     return result
 
 
-@compiled
+@compile_kernel
 def _walk(
     source: int, dst: Nodes, links: int, depth: int, spare: int, loads: Ints, limit: int, scratch: _Scratch
 ) -> tuple[int, int, int]:
@@ -222,7 +222,7 @@ def _walk(
     return nodes - reached, x, first * links
 
 
-@compiled
+@compile_kernel
 def _cost(
     dst: Nodes, orbits: int, links: int, depth: int, limit: int, loads: Ints, scratch: _Scratch
 ) -> tuple[int, int, int]:
@@ -239,14 +239,14 @@ def _cost(
     return loads.sum() * links, steps, work
 
 
-@compiled
+@compile_kernel
 def _keep(cost: int, steps: int, turned: int, allowed: Ints, found: Ints) -> None:
     found[steps, -1] = turned
     for more in range(steps, len(allowed)):
         allowed[more] = min(allowed[more], cost)
 
 
-@compiled
+@compile_kernel
 def _draw(count: int, state: Masks) -> int:
     return np.int64(next_random(state) % np.uint64(count))  # type: ignore[return-value]  # int() stays unsigned
 
@@ -260,21 +260,21 @@ class _Links(NamedTuple):
     image: Ints
 
 
-@compiled
+@compile_kernel
 def _empty_links(size: int) -> _Links:
     return _Links(
         np.zeros(size, np.int64), np.zeros(size, np.int64), np.zeros(size, np.int64), np.zeros(size, np.int64)
     )
 
 
-@compiled
+@compile_kernel
 def _copy(links: _Links, other: _Links) -> None:
     for link in range(len(links.head)):
         other.head[link], other.voltage[link] = links.head[link], links.voltage[link]
         other.leader[link], other.image[link] = links.leader[link], links.image[link]
 
 
-@compiled
+@compile_kernel
 def _follow(links: _Links, leader: int, images: Ints) -> None:
     """Give the links that follow one their voltages."""
     for other in range(len(links.head)):
@@ -282,7 +282,7 @@ def _follow(links: _Links, leader: int, images: Ints) -> None:
             links.voltage[other] = images[links.image[other], links.voltage[leader]]
 
 
-@compiled
+@compile_kernel
 def _redraw(links: _Links, link: int, base: Base, state: Masks) -> None:
     """Draw a new voltage for a leading link and its followers."""
     if links.image[link] == 1:
@@ -293,7 +293,7 @@ def _redraw(links: _Links, link: int, base: Base, state: Masks) -> None:
     _follow(links, link, base.images)
 
 
-@compiled
+@compile_kernel
 def _mate(links: _Links, link: int) -> int:
     """Return the reverse of a link, itself for an involution."""
     for other in range(len(links.head)):
@@ -302,7 +302,7 @@ def _mate(links: _Links, link: int) -> int:
     return link
 
 
-@compiled
+@compile_kernel
 def _pair(links: _Links, one: int, other: int, base: Base) -> None:
     """Make one link the other's reverse, with the voltage that the one has."""
     links.leader[one], links.image[one], links.head[one] = one, 0, base.tail[other]
@@ -310,7 +310,7 @@ def _pair(links: _Links, one: int, other: int, base: Base) -> None:
     links.voltage[other] = base.images[1, links.voltage[one]]
 
 
-@compiled
+@compile_kernel
 def _rewire(links: _Links, base: Base, state: Masks) -> None:
     """Exchange the heads of two links, or pair or split loops."""
     size = len(links.head)
@@ -339,7 +339,7 @@ def _rewire(links: _Links, base: Base, state: Masks) -> None:
         _pair(links, other, mate, base)
 
 
-@compiled
+@compile_kernel
 def _start(links: _Links, base: Base, state: Masks) -> None:
     """Draw all voltages and, where there are several orbits, all heads."""
     if base.orbits > 1:
@@ -350,7 +350,7 @@ def _start(links: _Links, base: Base, state: Masks) -> None:
             _redraw(links, link, base, state)
 
 
-@compiled
+@compile_kernel
 def _logarithm(number: int) -> int:
     """Return UNIT * log2(number), exact for powers of two and linear between them."""
     whole = 0
@@ -361,13 +361,13 @@ def _logarithm(number: int) -> int:
     return whole * UNIT + ((rest << 16) >> whole if whole < 46 else (rest >> (whole - 46)) >> 30)
 
 
-@compiled
+@compile_kernel
 def _noise(temperature: int, state: Masks) -> int:
     """Return an exponential random number with the temperature as mean."""
     return temperature * (11 * UNIT - _logarithm(2 * _draw(1024, state) + 1)) // UNIT
 
 
-@compiled
+@compile_kernel
 def _dearer(
     base: Base, links: _Links, there: _Way, back: _Way, depth: int, limit: int, loads: Ints, scratch: _Scratch
 ) -> tuple[int, int, int, int]:
@@ -385,7 +385,7 @@ def _dearer(
     return max(cost, other), steps, 1 if other > cost else 0, work
 
 
-@compiled
+@compile_kernel
 def anneal_lifts(
     base: Base,
     depth: int,
@@ -470,7 +470,7 @@ def anneal_lifts(
     return spent, least
 
 
-@compiled
+@compile_kernel
 def try_sets(
     turns: Turns, inverse: Ints, fixed: Ints, choice: Ints, duplex: bool, links: int, allowed: Ints, found: Ints
 ) -> int:

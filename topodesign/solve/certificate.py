@@ -155,8 +155,8 @@ def _basic(data: Data, basis: Basis) -> tuple[tuple[Numbers, int], tuple[Numbers
     fixed = np.where(basis.free, 0, basis.value).astype(object)
     square = data.matrix.part(tight, free)
     wanted = basis.row_value[tight].astype(object) - data.matrix.times(fixed)[tight]
-    solved = _refined(square, wanted, basis.columns_of)
-    priced = solved and _refined(square.transposed(), data.cost[free].astype(object), basis.prices_of)
+    solved = _refine_solution(square, wanted, basis.columns_of)
+    priced = solved and _refine_solution(square.transposed(), data.cost[free].astype(object), basis.prices_of)
     if solved is None or priced is None:
         return None
     (numbers, common), (price, price_common) = solved, priced
@@ -183,7 +183,7 @@ def _is_optimal(data: Data, columns: tuple[Numbers, int], prices: tuple[Numbers,
     return True
 
 
-def _refined(matrix: Matrix, right: Numbers, solve: Solve) -> tuple[Numbers, int] | None:
+def _refine_solution(matrix: Matrix, right: Numbers, solve: Solve) -> tuple[Numbers, int] | None:
     """Return the exact solution of ``M x = right`` over a denominator, or None."""
     if not len(right):
         return right, 1

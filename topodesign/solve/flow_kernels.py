@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from topodesign.base.compiled import Ints, compiled, tiered
+from topodesign.base.compiled import Ints, compile_kernel, tier_kernel
 
 Bools = NDArray[np.bool_]
 
@@ -35,7 +35,7 @@ class Network(NamedTuple):
     stack: Ints
 
 
-@compiled
+@compile_kernel
 def add_link(network: Network, link: int, src: int, dst: int, capacity: int) -> None:
     """Put a link in an unused place."""
     network.capacity[link] = capacity
@@ -47,7 +47,7 @@ def add_link(network: Network, link: int, src: int, dst: int, capacity: int) -> 
     network.first[dst] = 2 * link + 1
 
 
-@tiered(lambda vertices, src, *_: len(src))
+@tier_kernel(lambda vertices, src, *_: len(src))
 def make_network(vertices: int, src: Ints, dst: Ints, capacity: Ints, room: int) -> Network:
     """Return the network of links, with room for ``room`` links in all."""
     network = Network(
@@ -64,13 +64,13 @@ def make_network(vertices: int, src: Ints, dst: Ints, capacity: Ints, room: int)
     return network
 
 
-@compiled
+@compile_kernel
 def residual(network: Network, flow: Ints, half: int) -> int:
     """Return how much more can be pushed along a half-link."""
     return int(flow[half >> 1] if half & 1 else network.capacity[half >> 1] - flow[half >> 1])
 
 
-@tiered(lambda network, *_: len(network.head) // 4)
+@tier_kernel(lambda network, *_: len(network.head) // 4)
 def search(network: Network, flow: Ints, start: int, end: int) -> bool:
     """Set residual ``level`` breadth first; return whether the end is reached.
 
@@ -97,7 +97,7 @@ def search(network: Network, flow: Ints, start: int, end: int) -> bool:
     return False
 
 
-@compiled
+@compile_kernel
 def _augment(network: Network, flow: Ints, path: Ints, length: int, most: int) -> int:
     """Push up to ``most`` along a path of half-links; return the amount."""
     amount = most
@@ -108,7 +108,7 @@ def _augment(network: Network, flow: Ints, path: Ints, length: int, most: int) -
     return amount
 
 
-@tiered(lambda network, *_: len(network.head) // 2)
+@tier_kernel(lambda network, *_: len(network.head) // 2)
 def push(network: Network, flow: Ints, start: int, end: int, wanted: int) -> int:
     """Push up to ``wanted`` between vertices in ``flow``; return the amount."""
     level, current, path = network.level, network.current, network.stack
@@ -141,7 +141,7 @@ def push(network: Network, flow: Ints, start: int, end: int, wanted: int) -> int
     return moved
 
 
-@tiered(lambda network, flow, sinks, *_: len(sinks) * len(network.head) // 2)
+@tier_kernel(lambda network, flow, sinks, *_: len(sinks) * len(network.head) // 2)
 def first_unserved(network: Network, flow: Ints, sinks: Ints, begin: int, wanted: int) -> int:
     """Return the first sink that cannot get ``wanted``, or the number of sinks.
 
@@ -156,7 +156,7 @@ def first_unserved(network: Network, flow: Ints, sinks: Ints, begin: int, wanted
     return len(sinks)
 
 
-@compiled
+@compile_kernel
 def _feeders(network: Network, flow: Ints, end: int) -> None:
     """Set ``level`` of vertices that reach the end in the residual network."""
     level, queue = network.level, network.stack
@@ -176,7 +176,7 @@ def _feeders(network: Network, flow: Ints, end: int) -> None:
             half = network.following[half]
 
 
-@tiered(lambda network, sinks, wanted: len(sinks) * len(network.head) // 2)
+@tier_kernel(lambda network, sinks, wanted: len(sinks) * len(network.head) // 2)
 def least_tight_sets(network: Network, sinks: Ints, wanted: int) -> Bools:
     """Return the smallest tight set around each sink, as rows of vertices.
 
@@ -195,7 +195,7 @@ def least_tight_sets(network: Network, sinks: Ints, wanted: int) -> Bools:
     return found
 
 
-@compiled
+@compile_kernel
 def _width(network: Network, links: int, side: Bools) -> int:
     """Return a rank of a cut: fewer links out, then fewer vertices on a side."""
     count, inside = 0, 0
@@ -207,7 +207,7 @@ def _width(network: Network, links: int, side: Bools) -> int:
     return int((count * len(side) + min(inside, len(side) - inside)) * len(side) + inside)
 
 
-@tiered(lambda network, links, sinks, demand, ends: len(ends) * len(network.head) // 2)
+@tier_kernel(lambda network, links, sinks, demand, ends: len(ends) * len(network.head) // 2)
 def narrowest_tight_cut(network: Network, links: int, sinks: Ints, demand: Ints, ends: Ints) -> Bools:
     """Return the sending side of a tight cut, preferably one of few links.
 
@@ -270,7 +270,7 @@ class Splitting(NamedTuple):
     used: Ints
 
 
-@tiered(lambda network, sinks, *_: len(sinks) * len(network.head) // 2)
+@tier_kernel(lambda network, sinks, *_: len(sinks) * len(network.head) // 2)
 def aim_all(network: Network, sinks: Ints, flows: Ints, wanted: int) -> bool:
     """Fill ``flows[i]`` with a flow to ``sinks[i]``; return whether all suffice."""
     last = len(network.first) - 1
@@ -283,7 +283,7 @@ def aim_all(network: Network, sinks: Ints, flows: Ints, wanted: int) -> bool:
     return True
 
 
-@compiled
+@compile_kernel
 def _hops_to(network: Network, end: int, avoided: int) -> None:
     """Set ``level`` to distances to the end around a vertex, -1 if unreachable."""
     level, queue = network.level, network.stack
@@ -304,7 +304,7 @@ def _hops_to(network: Network, end: int, avoided: int) -> None:
             half = network.following[half]
 
 
-@compiled
+@compile_kernel
 def _find_link(network: Network, src: int, dst: int) -> int:
     """Return the first listed link between two vertices, -1 if there is none."""
     half = network.first[src]
@@ -315,8 +315,8 @@ def _find_link(network: Network, src: int, dst: int) -> int:
     return -1
 
 
-@compiled
-def _blocked(state: Splitting, u: int, w: int, t: int) -> bool:
+@compile_kernel
+def _is_blocked(state: Splitting, u: int, w: int, t: int) -> bool:
     """Return whether a known tight cut forbids replacing u -> w -> t by u -> t."""
     for i in range(min(state.used[2], len(state.tight))):
         side = state.tight[i]
@@ -325,7 +325,7 @@ def _blocked(state: Splitting, u: int, w: int, t: int) -> bool:
     return False
 
 
-@compiled
+@compile_kernel
 def _take(state: Splitting, into: int, out: int, gained: int, amount: int) -> None:
     """Replace an amount of u -> w -> t by u -> t; a negative one back."""
     state.network.capacity[into] -= amount
@@ -334,7 +334,7 @@ def _take(state: Splitting, into: int, out: int, gained: int, amount: int) -> No
         state.network.capacity[gained] += amount
 
 
-@compiled
+@compile_kernel
 def _split(state: Splitting, into: int, out: int, gained: int, amount: int) -> int:
     """Replace up to ``amount`` of u -> w -> t by u -> t, within cuts; return it.
 
@@ -387,7 +387,7 @@ def _split(state: Splitting, into: int, out: int, gained: int, amount: int) -> i
     return amount
 
 
-@compiled
+@compile_kernel
 def _split_pair(state: Splitting, into: int, out: int, most: int) -> int:
     """Split a pair of links at a switch up to an amount, with a log; return it."""
     network, used = state.network, state.used
@@ -410,7 +410,7 @@ def _split_pair(state: Splitting, into: int, out: int, most: int) -> int:
     return amount
 
 
-@compiled
+@compile_kernel
 def _farthest(network: Network, into: Ints, tried: Bools, t: int) -> int:
     """Return the untried in-link of a switch farthest from t, -1 if none.
 
@@ -434,7 +434,7 @@ def _farthest(network: Network, into: Ints, tried: Bools, t: int) -> int:
     return best
 
 
-@compiled
+@compile_kernel
 def _round(state: Splitting, w: int, into: Ints, outs: Ints, fan: int) -> bool:
     """Try each pair of links at a switch once; return whether any was split.
 
@@ -463,7 +463,7 @@ def _round(state: Splitting, w: int, into: Ints, outs: Ints, fan: int) -> bool:
                     break
                 tried[j, i] = True
                 u = network.head[2 * into[i] + 1]
-                if (fan > 1 and u == t) or _blocked(state, u, w, t):
+                if (fan > 1 and u == t) or _is_blocked(state, u, w, t):
                     continue
                 most = before_out[j]
                 if fan > 1:
@@ -474,7 +474,7 @@ def _round(state: Splitting, w: int, into: Ints, outs: Ints, fan: int) -> bool:
     return progress
 
 
-@tiered(lambda state, w, into, outs, fan: len(into) * len(outs) * len(state.sinks))
+@tier_kernel(lambda state, w, into, outs, fan: len(into) * len(outs) * len(state.sinks))
 def remove_switch(state: Splitting, w: int, into: Ints, outs: Ints, fan: int) -> int:
     """Split all links at a switch; return its remaining capacity.
 

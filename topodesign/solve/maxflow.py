@@ -80,7 +80,7 @@ def matching_flow(usable: IntArray, supply: list[int], room: list[int]) -> Flow:
     return maximum_flow(sink + 1, src, dst, amount, start=source, end=sink)
 
 
-def rooted_network(topology: Topology, capacity: IntArray, demand: IntArray) -> flow_kernels.Network:
+def make_rooted_network(topology: Topology, capacity: IntArray, demand: IntArray) -> flow_kernels.Network:
     """Return the network with a source linked to each compute node.
 
     The source is vertex ``topology.nodes``, its links come last.
@@ -101,14 +101,14 @@ def rooted_network(topology: Topology, capacity: IntArray, demand: IntArray) -> 
     )
 
 
-def scaled(values: IntArray, factor: int) -> IntArray:
+def scale_capped(values: IntArray, factor: int) -> IntArray:
     """Return non-negative values times a factor, capped at 2^62."""
     if not len(values) or int(values.max()) * factor < LARGEST:
         return values * factor
     return np.array([min(value * factor, LARGEST) for value in values.tolist()], dtype=np.int64)
 
 
-def violated_cut(
+def find_violated_cut(
     topology: Topology, capacity: IntArray, demand: IntArray, begin: int = 0, *, ends: IntArray | None = None
 ) -> tuple[int, Side | None]:
     """Return a set of vertices with too small out-links, or None.
@@ -119,20 +119,20 @@ def violated_cut(
     all are.
     """
     sinks = compute_nodes(topology) if ends is None else ends
-    return _unserved(rooted_network(topology, capacity, demand), topology, sinks, begin, int(demand.sum()))
+    return _find_unserved(make_rooted_network(topology, capacity, demand), topology, sinks, begin, int(demand.sum()))
 
 
-def violated_cuts(topology: Topology, capacity: IntArray, demand: IntArray) -> Iterator[Side]:
+def iterate_violated_cuts(topology: Topology, capacity: IntArray, demand: IntArray) -> Iterator[Side]:
     """Yield a violated cut for each compute node that is not served."""
     sinks = compute_nodes(topology)
-    network, wanted = rooted_network(topology, capacity, demand), int(demand.sum())
-    sink, side = _unserved(network, topology, sinks, 0, wanted)
+    network, wanted = make_rooted_network(topology, capacity, demand), int(demand.sum())
+    sink, side = _find_unserved(network, topology, sinks, 0, wanted)
     while side is not None:
         yield side
-        sink, side = _unserved(network, topology, sinks, sink + 1, wanted)
+        sink, side = _find_unserved(network, topology, sinks, sink + 1, wanted)
 
 
-def _unserved(
+def _find_unserved(
     network: flow_kernels.Network, topology: Topology, sinks: IntArray, begin: int, wanted: int
 ) -> tuple[int, Side | None]:
     """Return the next unserved sink, and a cut's sending side before it."""
@@ -157,7 +157,7 @@ def settle(
     number, served = start, 0
     while True:
         capacity, demand = amounts(number)
-        served, side = violated_cut(topology, capacity, demand, served, ends=ends)
+        served, side = find_violated_cut(topology, capacity, demand, served, ends=ends)
         if side is None:
             return number
         number = raised(number, side)
@@ -179,11 +179,11 @@ def worst_ratio(
     limits = None if unlimited is None else np.where(unlimited, LARGEST, 0)
 
     def amounts(ratio: Fraction) -> tuple[IntArray, IntArray]:
-        available = scaled(capacity, ratio.numerator)
-        return available if limits is None else np.maximum(available, limits), scaled(demand, ratio.denominator)
+        available = scale_capped(capacity, ratio.numerator)
+        return available if limits is None else np.maximum(available, limits), scale_capped(demand, ratio.denominator)
 
     def ratio_of(_: Fraction, side: Side) -> Fraction:
-        return _ratio(demanded(topology, demand, side), int(capacity[crossing(topology, side)].sum()))
+        return _ratio(sum_demand(topology, demand, side), int(capacity[crossing(topology, side)].sum()))
 
     start = _ratio_of_nodes(topology, capacity, demand, unlimited, compute_nodes(topology) if ends is None else ends)
     return settle(topology, start, amounts, ratio_of, ends=ends)
@@ -213,7 +213,7 @@ def _ratio_of_nodes(
     return max((_ratio(*pair) for pair in pairs), default=Fraction(0))
 
 
-def demanded(topology: Topology, demand: IntArray, side: Side) -> int:
+def sum_demand(topology: Topology, demand: IntArray, side: Side) -> int:
     """Return the demand of all compute nodes on the sending side."""
     return sum(demand[side[compute_nodes(topology)]].tolist())
 
@@ -226,7 +226,7 @@ def surplus(topology: Topology, capacity: IntArray) -> IntArray:
     return more[sorted(topology.switches)]
 
 
-def balanced_part(topology: Topology, capacity: IntArray) -> IntArray:
+def balance_switches(topology: Topology, capacity: IntArray) -> IntArray:
     """Return capacities without the excess into or out of a switch.
 
     What is omitted is a flow from switches with more out than in, to those with more in than out; where either are

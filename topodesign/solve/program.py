@@ -114,7 +114,7 @@ class Program:
         self._point = None
         first = self._columns.size
         new = self._columns.add(count, cost=cost, lower=lower, upper=upper, whole=whole)
-        starts, row, value = _compressed(entries.column, entries.row, entries.value, count)
+        starts, row, value = _compress(entries.column, entries.row, entries.value, count)
         self._entries.add(len(row), row=row, column=first + np.repeat(np.arange(count), np.diff(starts)), value=value)
         cost_, low, high = self._columns["cost"][new], self._columns["lower"][new], self._columns["upper"][new]
         self._check(
@@ -152,7 +152,7 @@ class Program:
         self._point = None
         first = self._rows.size
         new = self._rows.add(count, lower=lower, upper=upper, size=size)
-        starts, column, value = _compressed(entries.row, entries.column, entries.value, count)
+        starts, column, value = _compress(entries.row, entries.column, entries.value, count)
         self._entries.add(
             len(column), row=first + np.repeat(np.arange(count), np.diff(starts)), column=column, value=value
         )
@@ -206,9 +206,9 @@ class Program:
         }
         for name, value in options.items():
             self._check(solver.setOptionValue(name, value))
-        if deadline.limited():
-            with deadline.undisturbed():
-                _run_until(solver, deadline.passed)
+        if deadline.is_limited():
+            with deadline.defer_deadline():
+                _run_until(solver, deadline.has_passed)
         else:
             solver.run()
         status = solver.getModelStatus()
@@ -236,14 +236,14 @@ class Program:
 
     def values(self, scale: Fraction | int = 1) -> IntArray:
         """Return columns times a scale, rounded to integers: a suggestion."""
-        return _rounded(self._solution()[0], scale)
+        return _round_values(self._solution()[0], scale)
 
     def prices(self, scale: Fraction | int = 1) -> IntArray:
         """Return row prices as :meth:`values`; zeros with gaps.
 
         Signs are those of :class:`Certificate`.
         """
-        return _rounded(self._solution()[1], scale)
+        return _round_values(self._solution()[1], scale)
 
     def certificate(self) -> Certificate:
         """Return the solution in fractions, proven or not, possibly relaxed."""
@@ -359,7 +359,7 @@ def _numbers(indices: ArrayLike) -> NDArray[np.int32]:
     return np.asarray(indices, dtype=np.int32)
 
 
-def _compressed(
+def _compress(
     major: ArrayLike, minor: ArrayLike, value: ArrayLike, count: int
 ) -> tuple[NDArray[np.int32], NDArray[np.int32], IntArray]:
     """Return entries in compressed form: starts, minor indices, values."""
@@ -372,7 +372,7 @@ def _compressed(
     return _numbers(starts), _numbers(minors[order]), values[order]
 
 
-def _rounded(values: NDArray[np.float64], scale: Fraction | int) -> IntArray:
+def _round_values(values: NDArray[np.float64], scale: Fraction | int) -> IntArray:
     return np.rint(np.clip(values * float(scale), -NO_BOUND, NO_BOUND)).astype(np.int64)
 
 

@@ -77,25 +77,29 @@ def equitable_classes(
     links = len(topology.src)
     if len(sources) * max(links, topology.nodes) > MOST_ENTRIES:
         raise TooLargeError(f"{len(sources)} sources and {links} links are too many for an exact flow")
-    load = _numbered(_mixed(_hashed(topology.capacity), _hashed(mark)))
+    load = _number_values(_hash_pairs(_hash_values(topology.capacity), _hash_values(mark)))
     own = np.arange(topology.nodes) == sources[:, None]
-    vertex = _numbered(_mixed(_hashed(demand), _hashed(own if allowed is None else own + 2 * allowed)))
+    vertex = _number_values(
+        _hash_pairs(_hash_values(demand), _hash_values(own if allowed is None else own + 2 * allowed))
+    )
     rooms = list(dict.fromkeys(limit.room for limit in limits))
     limit = np.array([rooms.index(one.room) for one in limits], dtype=np.int32)
     owner = np.repeat(np.arange(len(limits)), [len(one.links) for one in limits])
     member = np.array([link for one in limits for link in one.links], dtype=np.int64)
     while True:
         before = [int(one.max(initial=0)) for one in (vertex, load, limit)]
-        seen = _seen(topology, vertex, load)
-        vertex = _numbered(_around(topology, vertex, seen))
-        limit = _numbered(_mixed(_hashed(limit), _summed(_hashed(load)[member], owner, len(limits))))
-        around = seen.sum(axis=0, dtype=np.uint64) + _summed(_hashed(limit)[owner], member, links)
-        load = _numbered(_mixed(_hashed(load), around))
+        seen = _hash_views(topology, vertex, load)
+        vertex = _number_values(_around(topology, vertex, seen))
+        limit = _number_values(
+            _hash_pairs(_hash_values(limit), _sum_at(_hash_values(load)[member], owner, len(limits)))
+        )
+        around = seen.sum(axis=0, dtype=np.uint64) + _sum_at(_hash_values(limit)[owner], member, links)
+        load = _number_values(_hash_pairs(_hash_values(load), around))
         if [int(one.max(initial=0)) for one in (vertex, load, limit)] == before:
             return Classes(vertex, _links(topology, vertex, load), load, limit)
 
 
-def _summed(values: Hashes, place: IntArray, count: int) -> Hashes:
+def _sum_at(values: Hashes, place: IntArray, count: int) -> Hashes:
     sums = np.zeros(count, dtype=np.uint64)
     np.add.at(sums, place, values)
     return sums
@@ -104,25 +108,25 @@ def _summed(values: Hashes, place: IntArray, count: int) -> Hashes:
 def _links(topology: Topology, vertex: NDArray[np.int32], load: NDArray[np.int32]) -> NDArray[np.int32]:
     """Return a class for each triple of end classes and link class; exact."""
     classes = int(vertex.max(initial=0)) + 1
-    ends = _numbered(vertex[:, topology.src].astype(np.int64) * classes + vertex[:, topology.dst])
-    return _numbered(ends.astype(np.int64) * (int(load.max(initial=0)) + 1) + load)
+    ends = _number_values(vertex[:, topology.src].astype(np.int64) * classes + vertex[:, topology.dst])
+    return _number_values(ends.astype(np.int64) * (int(load.max(initial=0)) + 1) + load)
 
 
-def _seen(topology: Topology, vertex: NDArray[np.int32], load: NDArray[np.int32]) -> Hashes:
+def _hash_views(topology: Topology, vertex: NDArray[np.int32], load: NDArray[np.int32]) -> Hashes:
     """Return what each source sees of each link: end classes and its own."""
-    ends = _hashed(vertex)
-    return _mixed(_mixed(ends[:, topology.src], ends[:, topology.dst]), _hashed(load))
+    ends = _hash_values(vertex)
+    return _hash_pairs(_hash_pairs(ends[:, topology.src], ends[:, topology.dst]), _hash_values(load))
 
 
 def _around(topology: Topology, vertex: NDArray[np.int32], seen: Hashes) -> Hashes:
     """Return the class of each vertex with those of its links out and in."""
-    out = _gathered(seen, topology.src, topology.nodes)
+    out = _sum_columns(seen, topology.src, topology.nodes)
     order = np.argsort(topology.dst, kind="stable")
-    into = _gathered(seen[:, order], topology.dst[order], topology.nodes)
-    return _mixed(_mixed(_hashed(vertex), out), into)
+    into = _sum_columns(seen[:, order], topology.dst[order], topology.nodes)
+    return _hash_pairs(_hash_pairs(_hash_values(vertex), out), into)
 
 
-def _gathered(values: Hashes, key: IntArray, nodes: int) -> Hashes:
+def _sum_columns(values: Hashes, key: IntArray, nodes: int) -> Hashes:
     """Return sums over columns of equal ascending keys; shape ``(rows, nodes)``."""
     sums = np.zeros((len(values), nodes), dtype=np.uint64)
     first = np.flatnonzero(np.diff(key, prepend=-1))
@@ -131,22 +135,22 @@ def _gathered(values: Hashes, key: IntArray, nodes: int) -> Hashes:
     return sums
 
 
-def _numbered(values: Hashes | IntArray) -> NDArray[np.int32]:
+def _number_values(values: Hashes | IntArray) -> NDArray[np.int32]:
     """Return a number per value, equal for equal values, from 0 without gaps."""
     _, number = np.unique(values, return_inverse=True)
     return number.reshape(values.shape).astype(np.int32)
 
 
-def _mixed(one: Hashes, other: Hashes) -> Hashes:
+def _hash_pairs(one: Hashes, other: Hashes) -> Hashes:
     """Return hashes of pairs; the order matters."""
-    return _scrambled(one * np.uint64(0x9E3779B97F4A7C15) + other)
+    return _scramble(one * np.uint64(0x9E3779B97F4A7C15) + other)
 
 
-def _hashed(values: NDArray[np.integer] | NDArray[np.bool_]) -> Hashes:
-    return _scrambled(values.astype(np.uint64))
+def _hash_values(values: NDArray[np.integer] | NDArray[np.bool_]) -> Hashes:
+    return _scramble(values.astype(np.uint64))
 
 
-def _scrambled(values: Hashes) -> Hashes:
+def _scramble(values: Hashes) -> Hashes:
     """Scramble 64 bits."""
     values = values + np.uint64(0x9E3779B97F4A7C15)
     values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)

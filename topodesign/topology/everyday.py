@@ -76,13 +76,13 @@ SPOKEN_FABRICS = {"fattree": "fat_tree", "clos": "fat_tree", "rail_optimized": "
 """Everyday names of fabrics, and what they stand for."""
 
 
-def spelled_out(spec: Spec) -> Spec | None:
+def expand_everyday(spec: Spec) -> Spec | None:
     """Return the spec of an everyday name, or None.
 
     Examples
     --------
     >>> from topodesign.base.spec import parse
-    >>> print(spelled_out(parse("hyperx(4,6)")))
+    >>> print(expand_everyday(parse("hyperx(4,6)")))
     product(complete(4),complete(6))
     """
     with_hosts = spec.name == "dragonfly" and len(spec.args) > 2

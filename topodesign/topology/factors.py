@@ -10,7 +10,7 @@ from topodesign.topology.library import build
 from topodesign.topology.topology import Topology
 
 
-def named_factors(spec: Spec) -> list[Spec]:
+def list_factors(spec: Spec) -> list[Spec]:
     """Return the factors of a product that a spec names.
 
     The fastest running coordinate comes first; other specs return themselves.
@@ -24,9 +24,9 @@ def named_factors(spec: Spec) -> list[Spec]:
         return [Spec("complete", (numbers[1],))] * numbers[0]
     bases = [one for one in spec.args if isinstance(one, Spec)]
     if spec.name == "product":
-        return [factor for base in bases for factor in named_factors(base)]
+        return [factor for base in bases for factor in list_factors(base)]
     if spec.name == "power":
-        return named_factors(bases[0]) * numbers[0]
+        return list_factors(bases[0]) * numbers[0]
     return [spec]
 
 
@@ -35,7 +35,7 @@ def factors_of(topology: Topology) -> list[Topology]:
 
     Each has at least two nodes.
     """
-    specs = [] if topology.spec is None else named_factors(topology.spec)
+    specs = [] if topology.spec is None else list_factors(topology.spec)
     factors = [build(spec) for spec in specs] if len(specs) > 1 else []
     whole = factors and min(factor.nodes for factor in factors) > 1 and build(Spec("product", tuple(specs))) == topology
     return factors if whole else []

@@ -92,7 +92,7 @@ class Family:
         return int(argument.__index__())
 
 
-def named(find: Find = never, *, size: Size = ("", "", "")) -> Callable[[Callable[..., Topology]], Family]:
+def make_family(find: Find = never, *, size: Size = ("", "", "")) -> Callable[[Callable[..., Topology]], Family]:
     """Make a function of integers a :class:`Family` with specs.
 
     * ``find``: ``find(nodes, degree)`` yields argument tuples that give exactly that many nodes and that degree. The

@@ -32,7 +32,7 @@ def further_groups(order: int, most: int = 16) -> list[Group]:
     products of two of these or of one of them and a cyclic group. Those in which the fewest pairs commute come first:
     their Cayley digraphs expand best.
     """
-    rows = sorted((row.share, str(row.spec), row.spec) for row in _described(order) if row.share < 1)
+    rows = sorted((row.share, str(row.spec), row.spec) for row in _describe_groups(order) if row.share < 1)
     return [group(spec) for *_, spec in rows[:most]]
 
 
@@ -45,11 +45,11 @@ class _Description:
     share: Fraction
 
 
-def _described(order: int) -> Iterator[_Description]:
-    yield from _undivided(order)
+def _describe_groups(order: int) -> Iterator[_Description]:
+    yield from _list_groups(order)
     for small in range(2, order // 2 + 1):
         if order % small == 0:
-            rest = _undivided(order // small)
+            rest = _list_groups(order // small)
             yield from (_product(row, _Description(Spec("cyclic", (small,)), small, Fraction(1))) for row in rest)
             if small * small <= order and small <= _LARGEST_DIRECT_FACTOR:
                 yield from (
@@ -63,8 +63,8 @@ def _product(one: _Description, other: _Description) -> _Description:
 
 
 def _small_factors(order: int) -> list[_Description]:
-    """Return Frobenius, dihedral and :func:`_undivided` groups of an order."""
-    found = list(_undivided(order))
+    """Return Frobenius, dihedral and :func:`_list_groups` groups of an order."""
+    found = list(_list_groups(order))
     for m in range(2, order):
         n = order // m
         if order % m == 0 and n > 2 and is_prime(n) and (n - 1) % m == 0:
@@ -75,11 +75,11 @@ def _small_factors(order: int) -> list[_Description]:
 
 
 @functools.lru_cache(maxsize=4096)
-def _undivided(order: int) -> tuple[_Description, ...]:
-    return (*_listed(order), *_semidirect(order))
+def _list_groups(order: int) -> tuple[_Description, ...]:
+    return (*_iterate_groups(order), *_semidirect(order))
 
 
-def _listed(order: int) -> Iterator[_Description]:
+def _iterate_groups(order: int) -> Iterator[_Description]:
     """Yield symmetric, alternating and linear groups, each once.
 
     Their numbers of conjugacy classes are known.
@@ -161,7 +161,7 @@ def _companion_actions(n: int, k: int, m: int) -> tuple[tuple[tuple[int, ...], t
     identity = np.eye(k, dtype=np.int64)
     proper = np.all(_matrix_power(matrices, m, n) == identity, axis=(1, 2))
     tails, matrices = tails[proper], matrices[proper]
-    columns = [_fixed_elements(_matrix_power(matrices, g, n), n) for g in _divisors(m)]
+    columns = [_count_fixed(_matrix_power(matrices, g, n), n) for g in _divisors(m)]
     found: dict[tuple[int, ...], tuple[int, ...]] = {}
     for fixes, tail in zip(np.stack(columns, axis=1).tolist(), tails.tolist(), strict=True):
         found.setdefault(tuple(fixes), tuple(tail))
@@ -178,7 +178,7 @@ def _matrix_power(matrices: IntArray, exponent: int, n: int) -> IntArray:
     return result
 
 
-def _fixed_elements(matrices: IntArray, n: int) -> IntArray:
+def _count_fixed(matrices: IntArray, n: int) -> IntArray:
     """Return how many vectors over Z_n each matrix fixes."""
     k = matrices.shape[1]
     vectors = np.stack([axis.ravel() for axis in np.indices((n,) * k)])

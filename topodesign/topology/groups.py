@@ -19,7 +19,7 @@ from topodesign.base.errors import ParameterError, TooLargeError
 from topodesign.base.spec import Spec
 from topodesign.topology.family import inspect_call
 from topodesign.topology.finite_field import FiniteField
-from topodesign.topology.symmetry import Symmetry, joined
+from topodesign.topology.symmetry import Symmetry, join_orbits
 from topodesign.topology.topology import IntArray, check_buildable
 
 Multiply = Callable[[IntArray, IntArray], IntArray]
@@ -59,7 +59,7 @@ class Group:
         coset, found = self.elements(), list[int]()
         while len(outside := np.flatnonzero(coset)):
             found.append(int(outside[0]))
-            coset = joined(coset, self.left(found[-1]))
+            coset = join_orbits(coset, self.left(found[-1]))
         return found
 
     def action(self, copies: int = 1) -> Symmetry:
@@ -335,7 +335,7 @@ def _moebius_maps(q: int) -> tuple[IntArray, np.ndarray]:
     """Return all maps of PGL(2,q), and which have a square determinant."""
     field = _small_field(q, q**4)
     # One matrix of each class: c = 0 and d = 1, or c = 1.
-    a, b, c, d = (np.concatenate(ends) for ends in zip(*_scaled_matrices(q), strict=True))
+    a, b, c, d = (np.concatenate(ends) for ends in zip(*_list_matrices(q), strict=True))
     determinant = field.subtract(field.multiply(a, d), field.multiply(b, c))
     a, b, c, d, determinant = (column[determinant != 0] for column in (a, b, c, d, determinant))
     x = np.arange(q)[None, :]
@@ -353,7 +353,7 @@ def _moebius_maps(q: int) -> tuple[IntArray, np.ndarray]:
     return maps[order], squares[determinant][order]
 
 
-def _scaled_matrices(q: int) -> tuple[tuple[IntArray, ...], tuple[IntArray, ...]]:
+def _list_matrices(q: int) -> tuple[tuple[IntArray, ...], tuple[IntArray, ...]]:
     a, b = (axis.ravel() for axis in np.indices((q, q)))
     affine_maps = (a, b, np.zeros_like(a), np.ones_like(a))
     a, b, d = (axis.ravel() for axis in np.indices((q, q, q)))

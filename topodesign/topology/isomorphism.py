@@ -73,13 +73,13 @@ def isomorphism(existing: Topology, wanted: Topology, *, effort: int = _EFFORT) 
         if np.array_equal(colours[order], colours[nodes + image]):
             place = np.empty(nodes, dtype=np.int64)
             place[order] = image
-            if _moved(wanted, place) == existing:
+            if _permute(wanted, place) == existing:
                 return Isomorphism(tuple(place.tolist()), decided=True)
             pending.append(_branches(colours, only_first=existing.vertex_transitive and len(pending) == 1))
     return Isomorphism(None, decided=True)
 
 
-def _moved(topology: Topology, place: IntArray) -> Topology:
+def _permute(topology: Topology, place: IntArray) -> Topology:
     return Topology.from_arrays(
         topology.nodes,
         place[topology.src],

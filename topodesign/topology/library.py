@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
 
-from topodesign.base import doors
+from topodesign.base import entry_points
 from topodesign.base.errors import FileFormatError, ParameterError, SpecError, TopologyError
 from topodesign.base.file_kinds import kind_of
 from topodesign.base.spec import Spec, name_alone, parse
 from topodesign.base.wording import nearest
-from topodesign.topology.everyday import SPOKEN, SPOKEN_FABRICS, spelled_out
+from topodesign.topology.everyday import SPOKEN, SPOKEN_FABRICS, expand_everyday
 from topodesign.topology.family import Family
 from topodesign.topology.groups import GROUPS
 from topodesign.topology.topology import Topology
@@ -55,7 +55,7 @@ def generator(name: str) -> Generator | None:
 
     Ours come before those of other packages.
     """
-    sorts = (doors.FAMILIES, doors.EXPANSIONS)
+    sorts = (entry_points.FAMILIES, entry_points.EXPANSIONS)
     ours: Generator | None = next((sort.own[name] for sort in sorts if name in sort.own), None)
     return ours or next((sort.others[name] for sort in sorts if name in sort.others), None)
 
@@ -90,7 +90,7 @@ def build(spec: Spec | str) -> Topology:
     return _build(parse(text), text)
 
 
-def linked(value: object) -> Topology | None:
+def as_linked_topology(value: object) -> Topology | None:
     """Return the topology of a topology or matrix, else None.
 
     Matrices of NumPy or scipy.
@@ -129,9 +129,9 @@ def names_fabric(text: str) -> bool:
     Of a dragonfly the number of arguments tells: with groups, routers and hosts it is a fabric, and a topology else.
     """
     name = text.partition("(")[0].strip()
-    if name in doors.FABRICS.own or name in SPOKEN_FABRICS:
+    if name in entry_points.FABRICS.own or name in SPOKEN_FABRICS:
         return name not in SPOKEN or text.count(",") != 1
-    return not names_topology(name) and name in doors.FABRICS
+    return not names_topology(name) and name in entry_points.FABRICS
 
 
 def names_topology(name: str) -> bool:
@@ -143,7 +143,7 @@ def _build(spec: Spec, text: str) -> Topology:
     try:
         if spec.name in CATALOG_NAMES:
             return _of_catalog(spec)
-        meaning = spelled_out(spec)
+        meaning = expand_everyday(spec)
     except ParameterError as error:
         raise SpecError(f"{spec.name}: {error}", text, spec.position) from None
     if meaning is not None:
@@ -172,7 +172,7 @@ def _of_catalog(spec: Spec) -> Topology:
     if len(numbers) != 3 or len(spec.args) != 3:
         raise ParameterError(f"write {spec.name}(N,d,k): the k-th topology of N nodes and degree d, from 1 on")
     nodes, degree, place = numbers
-    catalog = doors.load("catalog.lookup:Catalog")()
+    catalog = entry_points.load("catalog.lookup:Catalog")()
     row = catalog.row(nodes, degree, place, duplex=spec.name == CATALOG_NAMES[1])
     return replace(build(row.spec), alias=f"{spec} of catalog {catalog.version(degree)}")
 
@@ -191,10 +191,10 @@ def _bare(text: str) -> SpecError | FileFormatError:
 def _unknown(name: str) -> str:
     if name in GROUPS:
         return f"'{name}' is a group, not a topology; write cayley({name}(...),element,...)"
-    if name in doors.FABRICS or name in SPOKEN_FABRICS:
+    if name in entry_points.FABRICS or name in SPOKEN_FABRICS:
         return f"'{name}' is a fabric, not a topology that others can be made of"
-    known = [*doors.FAMILIES, *doors.EXPANSIONS, *SPOKEN, *CATALOG_NAMES]
-    near = nearest(name, [*known, *doors.FABRICS, *SPOKEN_FABRICS])
+    known = [*entry_points.FAMILIES, *entry_points.EXPANSIONS, *SPOKEN, *CATALOG_NAMES]
+    near = nearest(name, [*known, *entry_points.FABRICS, *SPOKEN_FABRICS])
     words = [repr(one) if one in known else f"{one!r} (a fabric)" for one in near]
     hint = f"did you mean {' or '.join(words)}?" if near else "'topodesign info families' lists all that there are"
     return f"unknown topology '{name}'; {hint}"

@@ -9,10 +9,10 @@ from pathlib import Path
 
 from topodesign.base.arguments import as_path
 from topodesign.base.errors import FileFormatError, UnitError
-from topodesign.base.tables import fixed_columns, unexpected_row
+from topodesign.base.tables import make_row_error, read_fixed_columns
 from topodesign.base.text_files import naming, read_text
 from topodesign.base.units import parse_bandwidth, parse_time
-from topodesign.base.wording import counted
+from topodesign.base.wording import count_noun
 from topodesign.topology.topology import Topology
 
 Link = tuple[int, int]
@@ -35,7 +35,7 @@ class LinkTable:
         if wrong:
             u, v = wrong[0]
             raise FileFormatError(
-                f"the link table has {counted(len(wrong), 'row')} for no link of the topology, such as {u},{v}"
+                f"the link table has {count_noun(len(wrong), 'row')} for no link of the topology, such as {u},{v}"
             )
         return self.renamed(lambda link: link if link[0] != link[1] else None)
 
@@ -57,7 +57,7 @@ class LinkTable:
         if missing:
             u, v = missing[0]
             raise FileFormatError(
-                f"the link table lacks {counted(len(missing), 'link')} of the topology, such as {u},{v}"
+                f"the link table lacks {count_noun(len(missing), 'link')} of the topology, such as {u},{v}"
             )
         return [self.alpha.get(p, Fraction(0)) for p in pairs], [self.bandwidth.get(p, Fraction(1)) for p in pairs]
 
@@ -83,10 +83,10 @@ def read_link_table(path: str | Path) -> LinkTable:
 
 
 def _rows(text: str) -> Iterator[tuple[int, Link, Fraction, Fraction]]:
-    for line, cells in fixed_columns(text, _COLUMNS, _ROW):
+    for line, cells in read_fixed_columns(text, _COLUMNS, _ROW):
         src, dst, latency, rate = cells
         if not (_is_node(src) and _is_node(dst)):
-            raise unexpected_row(line, cells, _ROW)
+            raise make_row_error(line, cells, _ROW)
         try:
             yield line, (int(src), int(dst)), parse_time(latency), parse_bandwidth(rate)
         except UnitError as error:

@@ -11,7 +11,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from topodesign.topology.factors import named_factors
+from topodesign.topology.factors import list_factors
 from topodesign.topology.library import build
 from topodesign.topology.topology import Topology
 
@@ -38,16 +38,16 @@ def positions_of(topology: Topology) -> Positions:
     dimensions a grid of grids. Other topologies whose construction proves symmetry are drawn on a ring for every orbit,
     and what is left by springs, or on one ring if it is large.
     """
-    factors = [] if topology.spec is None else named_factors(topology.spec)
+    factors = [] if topology.spec is None else list_factors(topology.spec)
     sizes = [build(factor).nodes for factor in factors] if len(factors) > 1 else []
     if sizes and math.prod(sizes) == topology.nodes:
-        return Positions("grid", _fitted(_grid(sizes)))
+        return Positions("grid", _fit_square(_grid(sizes)))
     if topology.symmetry is not None:
         orbits = np.unique(topology.symmetry.represented_by, return_inverse=True)[1]
         if orbits.max() < MOST_RINGS:
             return Positions("rings", _rings(orbits))
     if 2 < topology.nodes <= _MOST_SPRINGS:
-        return Positions("springs", _fitted(_springs(topology)))
+        return Positions("springs", _fit_square(_springs(topology)))
     return Positions("rings", _rings(np.zeros(topology.nodes, dtype=np.int64)))
 
 
@@ -89,7 +89,7 @@ def _springs(topology: Topology) -> NDArray[np.float64]:
     return np.array([found[node] for node in range(topology.nodes)])
 
 
-def _fitted(places: NDArray[np.float64]) -> NDArray[np.float64]:
+def _fit_square(places: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return positions scaled into the square from -1 to 1."""
     low, high = places.min(axis=0), places.max(axis=0)
     span = float((high - low).max())

@@ -103,7 +103,7 @@ def find_shifts(topology: Topology) -> Shifts | None:
     for place, values in _digits(len(nodes)):
         if any(place < high and low < place * values for low, high in taken):
             continue
-        one = extended(topology, nodes, _rotated(len(nodes), place, values))
+        one = extend_automorphism(topology, nodes, _rotate_digit(len(nodes), place, values))
         if one is None or not _fits(one, values, generators):
             continue
         generators.append(one)
@@ -152,14 +152,14 @@ def _digits(count: int) -> list[tuple[int, int]]:
     return sorted(pairs, key=lambda pair: (-pair[1], -pair[0]))
 
 
-def _rotated(count: int, place: int, values: int) -> IntArray:
+def _rotate_digit(count: int, place: int, values: int) -> IntArray:
     """Return the numbers below ``count`` with one added to a digit."""
     number = np.arange(count)
     digit = number // place % values
     return number + ((digit + 1) % values - digit) * place
 
 
-def extended(topology: Topology, nodes: IntArray, image: IntArray) -> IntArray | None:
+def extend_automorphism(topology: Topology, nodes: IntArray, image: IntArray) -> IntArray | None:
     """Return an automorphism with given images of the first nodes, or None.
 
     A switch goes to where its neighbours, with the capacities to and from them, go together: sums of random numbers are

@@ -10,8 +10,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from topodesign.base.arrays import distinct, sealed
-from topodesign.base.compiled import tiered
+from topodesign.base.arrays import distinct, seal_array
+from topodesign.base.compiled import tier_kernel
 from topodesign.base.errors import TopologyError
 
 Nodes = NDArray[np.int64]
@@ -75,25 +75,25 @@ class Symmetry:
         for number, row in enumerate(rows):
             if row.shape != (self.nodes,) or not _is_permutation(row):
                 raise TopologyError(f"generator {number} is not a permutation of {self.nodes} nodes")
-        return sealed(np.array(rows, dtype=np.int32).reshape(-1, self.nodes))
+        return seal_array(np.array(rows, dtype=np.int32).reshape(-1, self.nodes))
 
     @cached_property
     def inverses(self) -> Permutation:
         """The inverses of the generators, row by row."""
         inverses = np.empty_like(self.generators)
         np.put_along_axis(inverses, self.generators, np.arange(self.nodes, dtype=np.int32)[None, :], axis=1)
-        return sealed(inverses)
+        return seal_array(inverses)
 
     @cached_property
     def orbit_of(self) -> Nodes:
         """The smallest node of every node's orbit, int64 of shape ``(nodes,)``."""
-        return sealed(orbits_under(self.nodes, self.generators))
+        return seal_array(orbits_under(self.nodes, self.generators))
 
     def orbits(self) -> tuple[Nodes, ...]:
         """Return the orbits, each ascending, in order of their smallest nodes."""
         order = np.argsort(self.orbit_of, kind="stable")
         starts = np.flatnonzero(np.diff(self.orbit_of[order], prepend=-1))
-        return tuple(sealed(orbit) for orbit in np.split(order, starts[1:]))
+        return tuple(seal_array(orbit) for orbit in np.split(order, starts[1:]))
 
     def link_orbits(self, topology: Links) -> Nodes:
         """Return the smallest link of every link's orbit.
@@ -111,7 +111,7 @@ class Symmetry:
         chosen = np.full(self.nodes, -1, dtype=np.int64)
         last_first = np.array(self.representatives[::-1], dtype=np.int64)
         chosen[self.orbit_of[last_first]] = last_first
-        return sealed(chosen[self.orbit_of])
+        return seal_array(chosen[self.orbit_of])
 
     def check(self, topology: Links) -> None:
         """Prove that generators are automorphisms and representatives suffice.
@@ -157,7 +157,7 @@ class Symmetry:
         permutation = np.arange(self.nodes, dtype=np.int32)
         for step in reversed(word):
             permutation = self._way(step)[permutation]
-        return sealed(permutation)
+        return seal_array(permutation)
 
     def transversals(self, representative: int) -> Iterator[tuple[int, Permutation]]:
         """Yield each node of an orbit with a permutation to it.
@@ -173,15 +173,15 @@ class Symmetry:
         orbit = np.flatnonzero((self.represented_by == representative) & (way >= 0))
         orbit = orbit[np.argsort(parent[orbit], kind="stable")]
         start = np.searchsorted(parent[orbit], np.arange(self.nodes + 1)).tolist()
-        permutation = sealed(np.arange(self.nodes, dtype=np.int32))
+        permutation = seal_array(np.arange(self.nodes, dtype=np.int32))
         yield representative, permutation
         waiting: list[int] = orbit[start[representative] : start[representative + 1]].tolist()
         while waiting:
             node = waiting.pop()
             if node < 0:  # all that lies below the node ~node is done
-                permutation = self._back(int(way[~node]))[permutation]
+                permutation = self._invert(int(way[~node]))[permutation]
                 continue
-            image = sealed(self._way(int(way[node]))[permutation])
+            image = seal_array(self._way(int(way[node]))[permutation])
             yield node, image
             if start[node] < start[node + 1]:
                 permutation = image
@@ -209,7 +209,7 @@ class Symmetry:
         inner = zip(way[nodes[1:]].tolist(), row_of[parent[nodes[1:]]].tolist(), strict=True)
         for row, (letter, before) in enumerate(inner, start=1):
             images[row] = self._way(letter)[images[before]]
-        return sealed(nodes), sealed(images)
+        return seal_array(nodes), seal_array(images)
 
     @cached_property
     def is_free(self) -> bool:
@@ -270,15 +270,15 @@ class Symmetry:
         parent, way = (np.full(self.nodes, -1, dtype=np.int32) for _ in range(2))
         order = distinct(self.represented_by[self.represented_by >= 0]).astype(np.int32)
         order = np.append(order, np.empty(self.nodes - len(order), dtype=np.int32))
-        reached = _spread(images, self.represented_by, parent, way, order)
-        return sealed(parent), sealed(way), sealed(order[:reached])
+        reached = _spread_words(images, self.represented_by, parent, way, order)
+        return seal_array(parent), seal_array(way), seal_array(order[:reached])
 
     def _way(self, letter: int) -> Permutation:
         count = len(self.generators)
         way: Permutation = self.generators[letter] if letter < count else self.inverses[letter - count]
         return way
 
-    def _back(self, letter: int) -> Permutation:
+    def _invert(self, letter: int) -> Permutation:
         count = len(self.generators)
         way: Permutation = self.inverses[letter] if letter < count else self.generators[letter - count]
         return way
@@ -290,8 +290,8 @@ class Symmetry:
             raise TopologyError(f"node {node} is represented by {self.represented_by[node]}")
 
 
-@tiered(lambda images, *_: images.size)
-def _spread(images: Permutation, first: Nodes, parent: Permutation, way: Permutation, order: Permutation) -> int:
+@tier_kernel(lambda images, *_: images.size)
+def _spread_words(images: Permutation, first: Nodes, parent: Permutation, way: Permutation, order: Permutation) -> int:
     """Fill in the tree of shortest words from the roots."""
     reached = 0
     for node in range(len(first)):
@@ -335,7 +335,7 @@ def map_to_representatives(symmetry: Symmetry, nodes: Nodes, *points: Nodes) -> 
     return roots, *back
 
 
-def joined(first: Nodes, generator: NDArray[Any]) -> Nodes:
+def join_orbits(first: Nodes, generator: NDArray[Any]) -> Nodes:
     """Return the smallest node of each orbit with one more generator.
 
     Shape ``(nodes,)``.
@@ -353,7 +353,7 @@ def joined(first: Nodes, generator: NDArray[Any]) -> Nodes:
 
 def orbits_under(count: int, permutations: Iterable[NDArray[Any]]) -> Nodes:
     """Return the smallest place of every place's orbit, shape ``(count,)``."""
-    return reduce(joined, permutations, np.arange(count))
+    return reduce(join_orbits, permutations, np.arange(count))
 
 
 def link_orbits_under(topology: Links, permutations: Iterable[NDArray[Any]]) -> Nodes:

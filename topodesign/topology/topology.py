@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from topodesign.base.arrays import owned, sealed
+from topodesign.base.arrays import own_array, seal_array
 from topodesign.base.errors import DisconnectedError, TooLargeError, TopologyError
 from topodesign.base.spec import Spec
 from topodesign.topology.symmetry import Symmetry
@@ -92,7 +92,7 @@ class Topology:
             column = getattr(self, name)
             if not isinstance(column, np.ndarray) or column.dtype != np.int64 or column.ndim != 1:
                 raise TopologyError("src, dst and capacity must be flat int64 arrays; use Topology.from_arrays")
-            object.__setattr__(self, name, owned(column))
+            object.__setattr__(self, name, own_array(column))
         check_buildable(self.nodes, len(self.src))
         if not len(self.src) == len(self.dst) == len(self.capacity):
             raise TopologyError("src, dst and capacity must have the same length")
@@ -150,9 +150,9 @@ class Topology:
             key = key[first]
         return cls(
             nodes,
-            sealed(key // nodes),
-            sealed(key % nodes),
-            sealed(weight),
+            seal_array(key // nodes),
+            seal_array(key % nodes),
+            seal_array(weight),
             symmetry=symmetry,
             switches=frozenset(switches),
         )
@@ -206,7 +206,7 @@ class Topology:
 
     def _ports(self, ends: IntArray) -> IntArray:
         # exact in floats: at most 2^20 links of at most 2^31 to a node
-        return sealed(np.bincount(ends, weights=self.capacity, minlength=self.nodes).astype(np.int64))
+        return seal_array(np.bincount(ends, weights=self.capacity, minlength=self.nodes).astype(np.int64))
 
     @cached_property
     def degree(self) -> int:
@@ -258,7 +258,7 @@ class Topology:
         """
         pointers = np.zeros(self.nodes + 1, dtype=np.int64)
         np.cumsum(np.bincount(self.src, minlength=self.nodes), out=pointers[1:])
-        return sealed(pointers)
+        return seal_array(pointers)
 
     def neighbours(self, node: int) -> IntArray:
         """Return the distinct nodes that ``node`` has links to, ascending.
@@ -270,7 +270,7 @@ class Topology:
     @cached_property
     def _keys(self) -> IntArray:
         """A number for every link, ascending: what :meth:`link_index` looks up."""
-        return sealed(self.src * self.nodes + self.dst)
+        return seal_array(self.src * self.nodes + self.dst)
 
     def link_index(self, src: ArrayLike, dst: ArrayLike) -> IntArray:
         """Return the entry of a link between two nodes, -1 if there is none.
@@ -359,7 +359,7 @@ class Topology:
         return graph
 
 
-def disconnected(topology: Topology) -> DisconnectedError:
+def make_disconnected_error(topology: Topology) -> DisconnectedError:
     """Return the error for a topology that is not strongly connected.
 
     It names a node.
@@ -378,7 +378,7 @@ def _integers(values: NDArray[Any]) -> IntArray:
     array = np.asarray(values)
     if array.size and array.dtype.kind not in "iu":  # Python integers beyond 64 bits make an array of objects
         raise TopologyError("src, dst and capacity must be integers of at most 64 bits")
-    return sealed(array.astype(np.int64)).ravel()
+    return seal_array(array.astype(np.int64)).ravel()
 
 
 def _check_capacity(capacity: IntArray) -> None:

@@ -17,7 +17,7 @@ import pytest
 from tests.conftest import is_thorough
 from tests.floors import reached
 from topodesign.base.errors import InfeasibleError, ParameterError, TooLargeError, TopodesignError, TopologyError
-from topodesign.base.options import declared
+from topodesign.base.options import collect_options
 from topodesign.collectives import ALL_TO_ALL, COLLECTIVES
 from topodesign.compiler.backends import BACKENDS
 from topodesign.compiler.compilation import Compiled, compile_plan
@@ -155,7 +155,7 @@ def test_every_runtime_and_protocol_runs_or_is_refused(target: str) -> None:
 def foreign(target: str) -> Iterator[dict[str, Any]]:
     """Options that a back end does not take, each with a value that is not the default."""
     backend = BACKENDS[target]
-    known = declared(CompileOptions)
+    known = collect_options(CompileOptions)
     assert backend.takes <= set(known)
     for name, option in known.items():
         if name not in EVERYONES | backend.takes:

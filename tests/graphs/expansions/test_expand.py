@@ -24,7 +24,7 @@ from topodesign.graphs.expansions.bidirect import bidirect
 from topodesign.graphs.expansions.cover import cover
 from topodesign.graphs.expansions.degree import degree
 from topodesign.graphs.expansions.expansion import Base
-from topodesign.graphs.expansions.line import _seen_in_full, line
+from topodesign.graphs.expansions.line import _reaches_all, line
 from topodesign.graphs.expansions.parallel import parallel
 from topodesign.graphs.expansions.power import power
 from topodesign.graphs.expansions.product import product
@@ -33,7 +33,7 @@ from topodesign.graphs.expansions.transpose import transpose
 from topodesign.graphs.expansions.turn import turn
 from topodesign.graphs.expansions.voltage import lift
 from topodesign.pricing.closed_form import distances, price
-from topodesign.schedulers.lift import lifted
+from topodesign.schedulers.lift import lift_schedule
 from topodesign.topology.topology import Topology
 
 SMALL = [
@@ -83,7 +83,7 @@ def test_walks_that_avoid_a_distance_are_as_found_one_distance_after_another(tex
                 for _ in range(k):
                     reached = {one for other in reached for one in into[other] if far[one] != avoided}
                 seen = seen and bool(reached)
-        assert _seen_in_full(one, k) == seen
+        assert _reaches_all(one, k) == seen
 
 
 def test_line_graph_closed_form_is_exact_for_some() -> None:
@@ -236,7 +236,7 @@ def test_no_schedule_is_made_of_a_base_that_gives_none(text: str, monkeypatch: p
         raise AssertionError("a schedule of the base was made for nothing")
 
     monkeypatch.setattr("topodesign.schedulers.lift.thriftiest", refuse)
-    assert lifted(build(text), ALLGATHER) is None
+    assert lift_schedule(build(text), ALLGATHER) is None
 
 
 def test_every_expansion_has_its_symmetry_proved_or_has_none() -> None:

@@ -21,7 +21,7 @@ from topodesign.fabrics.presets import build_fabric
 from topodesign.optima.fluid.network import network_of
 from topodesign.optima.fluid.problem import problem_of, solve_fluid
 from topodesign.optima.optimum import optimum, solve
-from topodesign.optima.question import asked
+from topodesign.optima.question import make_question
 from topodesign.optima.trees import best_allreduce
 
 RAILS = {"NVLink": 1, "InfiniBand": 2}
@@ -87,7 +87,7 @@ def test_the_tables(name: str, collective: str, pytestconfig: pytest.Config) -> 
             break
         fabric = build_fabric(f"{name}({boxes})")
         given = {kind: value for kind, value in costs.items() if kind in fabric.classes}
-        best = solve(asked(fabric, collective, costs=given), "fluid")
+        best = solve(make_question(fabric, collective, costs=given), "fluid")
         assert best.proven
         assert best.cost is not None
         assert printed(best.inverse_rate * 10**9, latency)
@@ -105,7 +105,7 @@ def test_the_tables_of_trees(name: str, pytestconfig: pytest.Config) -> None:
         drawn = build_fabric(f"{name}({boxes})")
         fabric = replace(drawn, multicast=frozenset(), aggregation=frozenset(), memory=frozenset())
         given = {kind: Fraction(value) for kind, value in costs.items() if kind in fabric.classes}
-        best = solve_fluid(asked(fabric, "allgather", costs=given))
+        best = solve_fluid(make_question(fabric, "allgather", costs=given))
         assert best.proven
         assert best.cost is not None
         assert best.bandwidth == optimum(fabric, "allgather").bandwidth
@@ -123,7 +123,7 @@ def test_backwards_it_is_the_dual_where_whoever_copies_adds(seed: int) -> None:
         ("broadcast", "reduce", root),
         ("scatter", "gather", root),
     ):
-        both = [solve(asked(fabric, name, root=at), "fluid") for name in (one, other)]
+        both = [solve(make_question(fabric, name, root=at), "fluid") for name in (one, other)]
         assert all(best.proven for best in both)
         if not fabric.shared:  # links are as wide both ways
             assert both[0].bandwidth == both[1].bandwidth
@@ -132,9 +132,9 @@ def test_backwards_it_is_the_dual_where_whoever_copies_adds(seed: int) -> None:
 def test_trees_of_others() -> None:
     for seed in range(8):
         fabric = random_fabric(seed, relays=False, limits=False)
-        assert solve_fluid(asked(fabric, "allreduce")).bandwidth == best_allreduce(fabric).bandwidth
+        assert solve_fluid(make_question(fabric, "allreduce")).bandwidth == best_allreduce(fabric).bandwidth
         root = fabric.names[1]
-        found = solve_fluid(asked(fabric, "broadcast", root=root))
+        found = solve_fluid(make_question(fabric, "broadcast", root=root))
         assert found.bandwidth == optimum(fabric, "broadcast", root=root).bandwidth
 
 
@@ -148,7 +148,7 @@ def test_switches_that_copy_and_add_do_an_allreduce_at_the_rate_of_a_link(boxes:
 def test_memory_that_cannot_add_slows_a_reduction_alone() -> None:
     fabric = build_fabric("dgx_a100_pcie(1)")
     costs = {"PCIe": 1}
-    gather, scatter = (solve_fluid(asked(fabric, one, costs=costs)) for one in ("allgather", "reduce-scatter"))
+    gather, scatter = (solve_fluid(make_question(fabric, one, costs=costs)) for one in ("allgather", "reduce-scatter"))
     assert gather.bandwidth == scatter.bandwidth
     assert gather.cost is not None
     assert scatter.cost is not None
@@ -180,7 +180,7 @@ def test_what_does_not_fit_is_refused() -> None:
     fabric = build_fabric("dgx_a100(1)")
     for collective, root in (("broadcast", None), ("allgather", "box0/gpu0"), ("broadcast", "box0/nvswitch")):
         with pytest.raises(ParameterError, match="root"):
-            solve_fluid(asked(fabric, collective, root=root))
+            solve_fluid(make_question(fabric, collective, root=root))
     wrong: list[dict[str, Any]] = [{"gap": "x"}, {"gap": 2}, {"fixed_k": 1}, {"method": "fluit"}]
     for options in wrong:
         with pytest.raises(ParameterError):
@@ -189,7 +189,7 @@ def test_what_does_not_fit_is_refused() -> None:
         optimum("dgx_a100(1)", gap="1%")
     links = [FabricLink(x, y, Fraction(10**9)) for x, y in (("a", "b"), ("b", "a"), ("c", "d"), ("d", "c"))]
     with pytest.raises(InfeasibleError, match="no way leads from 'a' to '"):
-        solve_fluid(asked(Fabric.from_links("two", list("abcd"), [], links)))
+        solve_fluid(make_question(Fabric.from_links("two", list("abcd"), [], links)))
     with pytest.raises(ParameterError, match="--set symmetry=no"):
         problem_of(build_fabric("dgx_a100(33)"), ALLGATHER, mirrored=False)
 

@@ -20,7 +20,7 @@ from topodesign.optima.fluid.packing import packing
 from topodesign.optima.fluid.problem import solve_fluid
 from topodesign.optima.group_price import price_groups
 from topodesign.optima.optimum import optimum
-from topodesign.optima.question import asked
+from topodesign.optima.question import make_question
 from topodesign.optima.trees import best_allreduce
 from topodesign.plans.files import load_plan, save_plan
 from topodesign.plans.time.simulate import simulate
@@ -98,7 +98,7 @@ def test_memory_copies_where_nodes_alone_are_slower() -> None:
     assert plan.claim["algorithmic_bandwidth"] == 12 * 10**9  # three shards over the bus, once each
     assert verify(plan).ok
     assert simulate(plan, size="1GB").time >= Fraction(1, 12)
-    assert solve_fluid(asked(fabric, "allgather")).bandwidth == 12 * 10**9
+    assert solve_fluid(make_question(fabric, "allgather")).bandwidth == 12 * 10**9
     assert schedule(fabric, "reduce-scatter", method="fluid").claim["algorithmic_bandwidth"] == 6 * 10**9
 
 

@@ -19,7 +19,7 @@ from topodesign import build
 from topodesign.optima.forest import allreduce
 from topodesign.optima.forest.allreduce import PHASES, AllreduceOptimum, allreduce_optimum
 from topodesign.optima.forest.bottleneck import optimum
-from topodesign.solve.maxflow import violated_cut
+from topodesign.solve.maxflow import find_violated_cut
 from topodesign.topology.topology import Topology
 
 
@@ -198,7 +198,7 @@ def test_boxes_without_a_node(whole: Topology, lost: int, throughput: Fraction) 
         capacity = np.zeros(len(pairs), dtype=np.int64)
         capacity[logical.link_index(pairs[:, 0], pairs[:, 1])] = [scale * amount for amount in between.values()]
         demand = np.array([int(scale * share) for share in shares], dtype=np.int64)
-        assert violated_cut(logical, capacity, demand)[1] is None
+        assert find_violated_cut(logical, capacity, demand)[1] is None
     assert np.all(load <= topology.capacity)
 
 

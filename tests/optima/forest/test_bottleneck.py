@@ -15,8 +15,8 @@ from tests.floors import reached
 from tests.samples.forest import a100, cuts, duplex, fabrics, mi250, worst_ratio
 from topodesign.base.errors import InfeasibleError, ParameterError, TooLargeError, TopologyError
 from topodesign.optima.forest.balance import always_balanced
-from topodesign.optima.forest.bottleneck import optimum, sensitivity, solved, tree_capacities
-from topodesign.optima.forest.tree_counts import fixed_optimum, smallest_trees
+from topodesign.optima.forest.bottleneck import optimum, sensitivity, solve_rate, tree_capacities
+from topodesign.optima.forest.tree_counts import find_fixed_optimum, smallest_trees
 from topodesign.topology.library import build
 from topodesign.topology.topology import MAX_CAPACITY, IntArray, Topology
 
@@ -69,7 +69,7 @@ def test_published_optima(topology: Topology, bandwidth: float, trees: int) -> N
 
 
 def test_published_optima_with_few_trees() -> None:
-    one, two = (fixed_optimum(mi250(2), k) for k in (1, 2))
+    one, two = (find_fixed_optimum(mi250(2), k) for k in (1, 2))
     assert algorithmic_bandwidth(mi250(2), one.inverse_rate) == 320
     assert algorithmic_bandwidth(mi250(2), two.inverse_rate) == 341.333
     assert smallest_trees(mi250(2)) == 83
@@ -99,7 +99,7 @@ def test_bottleneck_is_the_one_with_fewest_links() -> None:
 @given(fabrics(one_way=False), st.integers(1, 6))
 def test_fixed_trees_of_duplex_fabrics_are_the_best(topology: Topology, trees: int) -> None:
     """At every smaller U that makes a difference, some set of all must let out more trees than its links carry."""
-    fixed = fixed_optimum(topology, trees)
+    fixed = find_fixed_optimum(topology, trees)
     least = trees * optimum(topology).inverse_rate
     scale = fixed.inverse_rate * trees
     wanted, out = cuts(topology, trees * ones(topology))
@@ -121,7 +121,7 @@ def test_fixed_trees_of_duplex_fabrics_are_the_best(topology: Topology, trees: i
 @settings(max_examples=60, deadline=None)
 @given(fabrics(one_way=True, most_capacity=20), st.integers(1, 6))
 def test_fixed_trees_of_one_way_fabrics_fit(topology: Topology, trees: int) -> None:
-    fixed = fixed_optimum(topology, trees)
+    fixed = find_fixed_optimum(topology, trees)
     best = optimum(topology)
     reduced = fixed.topology
     assert best.inverse_rate <= fixed.bound <= fixed.inverse_rate == 1 / (trees * fixed.tree_rate)
@@ -143,7 +143,7 @@ def test_rounding_that_unbalances_a_switch() -> None:
         even = choices[:, topology.dst == 3].sum(axis=1) == choices[:, topology.src == 3].sum(axis=1)
         return bool(np.any(np.all(choices[even] @ out.T >= wanted, axis=1)))
 
-    fixed = fixed_optimum(topology, 1)
+    fixed = find_fixed_optimum(topology, 1)
     assert (fixed.bound, fixed.inverse_rate) == (Fraction(2, 3), Fraction(3, 4))
     assert fits(fixed.inverse_rate)
     assert not fits(fixed.bound)  # and no capacity between the two is whole
@@ -154,7 +154,9 @@ def test_rounding_that_unbalances_a_switch() -> None:
 def test_smallest_trees_by_trying_all(topology: Topology) -> None:
     best = optimum(topology)
     reached = [
-        k for k in range(1, best.trees + 1) if fixed_optimum(topology, k, best=best).inverse_rate == best.inverse_rate
+        k
+        for k in range(1, best.trees + 1)
+        if find_fixed_optimum(topology, k, best=best).inverse_rate == best.inverse_rate
     ]
     assert smallest_trees(topology) == reached[0]
     assert best.trees in reached
@@ -214,7 +216,7 @@ def test_bad_questions() -> None:
     with pytest.raises(TooLargeError):
         optimum(two, weights=[2**62, 1])
     with pytest.raises(ParameterError, match="trees"):
-        fixed_optimum(two, 0)
+        find_fixed_optimum(two, 0)
 
 
 def test_large_capacities_are_exact_or_refused() -> None:
@@ -236,5 +238,5 @@ def test_what_is_remembered_is_of_the_topology_that_is_asked_for() -> None:
     assert first.spec != other.spec
     for topology in (first, other):
         assert optimum(topology).usable is topology
-    assert replace(optimum(other), usable=first) == optimum(first) == solved.__wrapped__(first, (1,) * 9)
+    assert replace(optimum(other), usable=first) == optimum(first) == solve_rate.__wrapped__(first, (1,) * 9)
     assert optimum(first, weights=[1] + [0] * 8).inverse_rate != optimum(first).inverse_rate

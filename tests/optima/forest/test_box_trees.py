@@ -11,21 +11,21 @@ from topodesign.base.errors import TooLargeError
 from topodesign.base.memory import VARIABLE
 from topodesign.collectives import ALLGATHER
 from topodesign.optima.forest.bottleneck import optimum, shard_sizes
-from topodesign.optima.forest.box_trees import boxed_trees
+from topodesign.optima.forest.box_trees import build_box_trees
 from topodesign.optima.forest.packing import pack_trees
 from topodesign.optima.forest.schedule import forest_schedule
 from topodesign.optima.forest.switch_removal import remove_switches
-from topodesign.optima.forest.tree_counts import fixed_optimum, smallest_trees
+from topodesign.optima.forest.tree_counts import find_fixed_optimum, smallest_trees
 from topodesign.plans.trees import Trees
-from topodesign.solve.maxflow import scaled
+from topodesign.solve.maxflow import scale_capped
 from topodesign.topology.topology import Topology
 
 
 def made(topology: Topology, shard: tuple[int, ...] | None = None) -> Trees | None:
     best = optimum(topology, weights=shard)
     k = smallest_trees(topology, weights=shard, best=best)
-    fixed = fixed_optimum(topology, k, weights=shard, best=best)
-    folded = boxed_trees(topology, ALLGATHER, fixed, scaled(shard_sizes(topology, shard), k), shard)
+    fixed = find_fixed_optimum(topology, k, weights=shard, best=best)
+    folded = build_box_trees(topology, ALLGATHER, fixed, scale_capped(shard_sizes(topology, shard), k), shard)
     if folded is None:
         return None
     assert verify_trees(folded, best.inverse_rate).ok
@@ -53,7 +53,7 @@ def test_lower_than_of_the_whole_fabric(spec: str) -> None:
     trees = made(topology)
     assert trees is not None
     best = optimum(topology)
-    fixed = fixed_optimum(topology, smallest_trees(topology, best=best), best=best)
+    fixed = find_fixed_optimum(topology, smallest_trees(topology, best=best), best=best)
     split = remove_switches(fixed.topology, fixed.trees)
     plain = pack_trees(split.topology, [(node, fixed.trees) for node in range(len(split.nodes))])
     assert trees.height <= plain.heights.max()

@@ -12,11 +12,11 @@ from tests.samples.topologies import regular_digraphs
 from tests.samples.verdicts import verify_trees
 from topodesign import as_fabric
 from topodesign.optima.forest.bottleneck import optimum
-from topodesign.optima.forest.low_trees import find_low_trees, shifted_trees
+from topodesign.optima.forest.low_trees import build_shifted_trees, find_low_trees
 from topodesign.optima.forest.packing import pack_trees
 from topodesign.optima.forest.schedule import forest_schedule
 from topodesign.optima.forest.switch_removal import remove_switches
-from topodesign.optima.forest.tree_counts import fixed_optimum
+from topodesign.optima.forest.tree_counts import find_fixed_optimum
 from topodesign.topology.shifts import find_shifts
 from topodesign.topology.topology import Topology
 
@@ -70,7 +70,7 @@ def test_a_given_number_of_trees(k: int) -> None:
     for spec in ("dgx_a100(2)", "torus(4,4)", "dgx1_v100(2)", "circulant(9,1,2)"):
         topology = as_fabric(spec).topology
         schedule = forest_schedule(topology, "allgather", k=k)
-        assert verify_trees(schedule, fixed_optimum(topology, k).inverse_rate).ok
+        assert verify_trees(schedule, find_fixed_optimum(topology, k).inverse_rate).ok
         assert schedule.weight.sum() == k * len(schedule.compute_nodes)
 
 
@@ -95,7 +95,7 @@ def test_copies_of_any_boxes(box: Topology, boxes: int, seed: int) -> None:
     schedule = forest_schedule(topology, "allgather")
     assert verify_trees(schedule, best.inverse_rate).ok
     k = int(schedule.weight.sum()) // len(schedule.compute_nodes)
-    fixed = fixed_optimum(topology, k, best=best)
+    fixed = find_fixed_optimum(topology, k, best=best)
     split = remove_switches(fixed.topology, k)
     plain = pack_trees(split.topology, [(node, k) for node in range(len(split.nodes))])
     assert len(found.representatives) == 1 or schedule.height <= plain.heights.max()
@@ -112,9 +112,9 @@ def test_boxes_of_irregular_links() -> None:
 
 def test_where_none_are_found() -> None:
     topology = as_fabric("mesh(4,4)").topology
-    fixed = fixed_optimum(topology, 2)
+    fixed = find_fixed_optimum(topology, 2)
     demand = np.full(16, 2)
-    assert shifted_trees(topology, forest_schedule(topology, "allgather").collective, fixed, demand, None) is None
+    assert build_shifted_trees(topology, forest_schedule(topology, "allgather").collective, fixed, demand, None) is None
     ring = as_fabric("uniring(1,9)").topology
     group = find_shifts(ring)
     assert group is not None
@@ -146,7 +146,7 @@ def test_hundreds_of_fabrics_keep_their_rates() -> None:
         schedule = forest_schedule(topology, "allgather")
         assert verify_trees(schedule, best.inverse_rate).ok
         k = int(schedule.weight.sum()) // len(schedule.compute_nodes)
-        fixed = fixed_optimum(topology, k, best=best)
+        fixed = find_fixed_optimum(topology, k, best=best)
         split = remove_switches(fixed.topology, k)
         plain = pack_trees(split.topology, [(node, k) for node in range(len(split.nodes))])
         lower += schedule.height < plain.heights.max()

@@ -22,7 +22,7 @@ from topodesign.base.errors import InfeasibleError, TooLargeError
 from topodesign.fabrics.fabric import Fabric, FabricLink
 from topodesign.optima.forest.bottleneck import TreeRate, optimum, sensitivity
 from topodesign.optima.forest.schedule import forest_schedule
-from topodesign.optima.forest.tree_counts import fixed_optimum, smallest_trees
+from topodesign.optima.forest.tree_counts import find_fixed_optimum, smallest_trees
 from topodesign.plans.trees import Trees
 from topodesign.topology.topology import MAX_CAPACITY, Topology
 
@@ -195,7 +195,9 @@ def test_schedules(uneven: bool) -> None:
         except InfeasibleError:
             assert uneven
             continue
-        fixed = fixed_optimum(graph, k or smallest_trees(graph, weights=weights, best=best), best=best, weights=weights)
+        fixed = find_fixed_optimum(
+            graph, k or smallest_trees(graph, weights=weights, best=best), best=best, weights=weights
+        )
         assert fixed.inverse_rate >= fixed.bound >= best.inverse_rate
         assert k or fixed.inverse_rate == best.inverse_rate
         shard = None if root is not None else weights
@@ -213,7 +215,7 @@ def test_fixed_numbers_of_trees() -> None:
         topology, links, switches = random_fabric(rng, 6, uneven=False)
         sizes = {v: rng.randint(0, 2) for v in range(topology.nodes) if v not in switches} | {0: 1}
         k = turn % 6 + 1
-        fixed = fixed_optimum(topology, k, weights=list(sizes.values()))
+        fixed = find_fixed_optimum(topology, k, weights=list(sizes.values()))
         sides = cuts(topology.nodes, sizes)
         least = Fraction(0)
         for side in sides:
@@ -240,7 +242,7 @@ def test_no_smaller_number_of_trees_reaches_the_optimum() -> None:
         except InfeasibleError:
             continue
         found = smallest_trees(topology, best=best)
-        rates = [fixed_optimum(topology, k, best=best).inverse_rate for k in range(1, min(found, 12) + 1)]
+        rates = [find_fixed_optimum(topology, k, best=best).inverse_rate for k in range(1, min(found, 12) + 1)]
         assert best.inverse_rate not in rates[: found - 1]
         assert found > 12 or rates[-1] == best.inverse_rate
         tried += len(rates)

@@ -15,7 +15,7 @@ from topodesign import optimum, schedule, select_part
 from topodesign.base.errors import InfeasibleError, TopologyError
 from topodesign.fabrics.fabric import Fabric
 from topodesign.fabrics.places import as_fabric
-from topodesign.optima.forest.repair import repaired
+from topodesign.optima.forest.repair import repair_trees
 from topodesign.plans.trees import Trees
 
 
@@ -28,7 +28,7 @@ def repair(fabric: Fabric, trees: Trees, without: str) -> tuple[Fabric, Trees]:
         for link in left.links()
         if link.bandwidth < before[link.src, link.dst]
     }
-    return left, repaired(trees, left.topology, order, (left.aggregation, left.multicast), slower)
+    return left, repair_trees(trees, left.topology, order, (left.aggregation, left.multicast), slower)
 
 
 def check(fabric: Fabric, trees: Trees, without: str) -> tuple[Fabric, Trees]:

@@ -14,7 +14,7 @@ from tests.samples.forest import a100, duplex, fabrics, mi250, worst_ratio
 from topodesign.base.errors import InfeasibleError, TooLargeError, TopologyError
 from topodesign.optima.forest.bottleneck import optimum, tree_capacities
 from topodesign.optima.forest.switch_removal import Split, remove_switches
-from topodesign.optima.forest.tree_counts import fixed_optimum
+from topodesign.optima.forest.tree_counts import find_fixed_optimum
 from topodesign.topology.topology import MAX_CAPACITY, Topology
 
 
@@ -53,7 +53,7 @@ def test_no_cut_becomes_too_small(topology: Topology, fan: int, data: st.DataObj
 @settings(max_examples=60, deadline=None)
 @given(fabrics(one_way=True, most_capacity=30), st.integers(1, 4), st.sampled_from([1, 2, 8]))
 def test_fixed_trees_on_one_way_fabrics(topology: Topology, trees: int, fan: int) -> None:
-    fixed = fixed_optimum(topology, trees)
+    fixed = find_fixed_optimum(topology, trees)
     split = remove_switches(fixed.topology, trees, fan=fan)
     check_routes(fixed.topology, split)
     assert worst_ratio(split.topology, np.full(len(split.nodes), trees)) <= 1

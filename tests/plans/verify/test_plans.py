@@ -23,7 +23,7 @@ from topodesign.plans.movement import Movement
 from topodesign.plans.plan import Plan
 from topodesign.plans.rounds import Rounds
 from topodesign.plans.rounds_ops import assemble, prune, reverse
-from topodesign.plans.verify.plans import load_right, verified, verify
+from topodesign.plans.verify.plans import load_right, verify, verify_or_raise
 from topodesign.topology.library import build
 
 
@@ -38,14 +38,14 @@ def test_right_plans_pass_and_false_claims_do_not(kind: str) -> None:
     assert report.heading() == str(report).splitlines()[0]
     assert report.nodes == len(plan.collective.members(plan.topology.nodes, plan.topology.switches))
     assert [row["figure"] for row in report.to_records() if row["claimed"] == row["found"]] == [*report.figures]
-    assert verified(plan) is plan
+    assert verify_or_raise(plan) is plan
     for name, value in plan.claim.items():
         false = verify(replace(plan, claim={**plan.claim, name: value + 1}))
         assert [problem for problem in false.problems if "claimed" in problem] == list(false.problems) != []
         assert false.heading().startswith(f"{plan.collective}: WRONG")
         assert f"\n  {false.problems[0]}" in str(false)
         with pytest.raises(ScheduleError, match="the plan is wrong: the claimed"):
-            verified(false.plan)
+            verify_or_raise(false.plan)
     unknown = verify(replace(plan, claim={"song": Fraction(1)}))
     assert "'song'" in "".join(unknown.problems)
     assert [row["figure"] for row in unknown.to_records()] == [*report.figures, "song"]

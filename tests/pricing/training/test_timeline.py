@@ -13,7 +13,7 @@ from tests.pricing.training.test_model import models
 from topodesign.base.cost import Cost
 from topodesign.plans.time.workload import Layer, backpropagation
 from topodesign.pricing.training.model import Model
-from topodesign.pricing.training.timeline import pipeline_seconds, run, spent, step_seconds
+from topodesign.pricing.training.timeline import pipeline_seconds, run, split_times, step_seconds
 from topodesign.pricing.training.traffic import Block, Sent, layers_step, step_mix
 
 times = st.integers(1, 9).map(Fraction)
@@ -112,9 +112,9 @@ def test_parts_add_up_and_none_is_negative(rate: Fraction, model: Model, latency
     def takes(sent: Sent) -> Fraction:
         return Fraction(latency, 10**5) + sent.size * rate
 
-    found = spent(step_mix(model), takes)
+    found = split_times(step_mix(model), takes)
     parts = [found.compute, *found.waits.values(), found.bubble]
     assert sum(parts) == found.seconds
     assert all(part >= 0 for part in parts)
-    free = spent(step_mix(model), lambda _: Fraction(0))
+    free = split_times(step_mix(model), lambda _: Fraction(0))
     assert free.seconds == free.compute + free.bubble <= found.seconds

@@ -20,7 +20,7 @@ from topodesign.plans.time.chunks import PipelineSimulation
 from topodesign.plans.time.simulate import simulate
 from topodesign.pricing.workload import as_workload
 from topodesign.report.comparison.everyday import EVERYDAY, everyday
-from topodesign.report.comparison.measures import Counts, counts, survived, widest_known
+from topodesign.report.comparison.measures import Counts, count_survived, counts, widest_known
 from topodesign.report.comparison.timing import Phase, Timing
 from topodesign.schedulers.scheduling import schedule
 from topodesign.topology.library import build
@@ -37,7 +37,7 @@ def test_failures_survived_are_the_edge_connectivity(spec: str) -> None:
         if u != v:
             graph.add_edge(u, v, capacity=c)
     least = min(nx.maximum_flow_value(graph, u, v) for u, v in itertools.permutations(range(topology.nodes), 2))
-    assert survived(topology) == least - 1
+    assert count_survived(topology) == least - 1
 
 
 def test_a_path_survives_nothing_and_a_switch_is_counted() -> None:
@@ -98,13 +98,13 @@ def test_failures_survived_are_the_fewest_links_out_of_any_set(topology: Topolog
         for chosen in itertools.combinations(range(topology.nodes), size)
     ]
     least = min((sum(c for u, v, c in topology.links() if u in one and v not in one) for one in sets), default=None)
-    assert survived(topology) == (None if least is None else max(least - 1, 0))
+    assert count_survived(topology) == (None if least is None else max(least - 1, 0))
 
 
 def test_a_host_of_a_large_fabric_hangs_on_its_own_cable() -> None:
     topology = build_fabric("fat_tree(32,32,32)").topology
     cable = min(c for u, _, c in topology.links() if u not in topology.switches)
-    assert survived(topology) == cable - 1
+    assert count_survived(topology) == cable - 1
 
 
 # -- Numbers that times are computed from give the times of the simulator, for all latencies and sizes

@@ -13,7 +13,7 @@ import networkx as nx
 import pytest
 
 from tests.conftest import few
-from topodesign.base import doors
+from topodesign.base import entry_points
 from topodesign.base.errors import InfeasibleError, ParameterError, TopodesignError
 from topodesign.cli.main import run
 from topodesign.collectives import ALLGATHER, COLLECTIVES
@@ -101,7 +101,7 @@ def test_a_slow_method_holds_nothing_up(monkeypatch: pytest.MonkeyPatch) -> None
         return [type(plan)(plan.place, plan.movement, {**plan.claim, "steps": Fraction(1)}, generator={"method": "x"})]
 
     bad = {one.__name__: Method(one.__name__, frozenset(), (ALLGATHER,), one, auto=False) for one in (slow, broken)}
-    monkeypatch.setattr(doors.SCHEDULERS, "own", {**METHODS, **bad})
+    monkeypatch.setattr(entry_points.SCHEDULERS, "own", {**METHODS, **bad})
     found = compare_methods("torus(3,3)", "allgather", methods=["slow", "broken", "ring"], time_limit=0.2)
     assert [one.name for one in found.contenders] == ["ring"]
     reasons = dict(found.missing)

@@ -12,7 +12,7 @@ import pytest
 
 from topodesign import Request, as_topology, copy_examples, design, request_text
 from topodesign.base.errors import FileFormatError, ParameterError, TopodesignError
-from topodesign.base.shipped import shipped_folder
+from topodesign.base.shipped import find_shipped_folder
 from topodesign.report.design.reading import read_request, request_of
 
 GOOD = """\
@@ -208,7 +208,7 @@ def test_numbers_are_in_the_units_of_the_package() -> None:
 
 
 def test_the_shipped_requests_are_read(tmp_path: Path) -> None:
-    names = sorted(path.name for path in shipped_folder("configs").glob("request_*.yaml"))
+    names = sorted(path.name for path in find_shipped_folder("configs").glob("request_*.yaml"))
     assert names
     copy_examples([*names, "inventory_testbed.yaml", "model_mixtral.yaml"], tmp_path)
     for name in names:

@@ -14,7 +14,7 @@ from lxml import html as lxml_html
 from tests.samples.figures import numbers
 from topodesign import Decision, copy_examples, design, load_plan, price_step, report_page, verify
 from topodesign.base.errors import InfeasibleError, ParameterError
-from topodesign.base.shipped import shipped_folder
+from topodesign.base.shipped import find_shipped_folder
 from topodesign.base.units import format_time
 from topodesign.report.charts.decision import labels
 from topodesign.report.design.ahead import split_beaten
@@ -37,7 +37,7 @@ LARGEST = 3 * 10**6
 
 
 def test_those_that_are_shipped_are_all_answered_here() -> None:
-    assert {path.name for path in shipped_folder("configs").glob("request_*.yaml")} == SHIPPED.keys()
+    assert {path.name for path in find_shipped_folder("configs").glob("request_*.yaml")} == SHIPPED.keys()
 
 
 def bare(text: str) -> str:
@@ -48,7 +48,7 @@ def bare(text: str) -> str:
 @pytest.mark.dear
 @pytest.mark.parametrize("name", [pytest.param(name, marks=LONG.get(name, ())) for name in SHIPPED])
 def test_a_shipped_request_has_the_same_figures_everywhere(name: str, tmp_path: Path) -> None:
-    copy_examples([path.name for path in shipped_folder("configs").glob("*.yaml")], tmp_path)
+    copy_examples([path.name for path in find_shipped_folder("configs").glob("*.yaml")], tmp_path)
     found = design(tmp_path / name)
     record, text, page = found.record(), " ".join(str(found).split()), report_page(found)
     best = record["recommendation"]

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from tests.floors import reached
 from tests.samples.traces import compiled, read, saying, with_node
 from topodesign.base.errors import FileFormatError
-from topodesign.compiler.backends.chakra import _classes, _delimited
+from topodesign.compiler.backends.chakra import _classes, _delimit_messages
 from topodesign.runtime.chakra.check import TraceReport, check_job, check_traces, times_of
 from topodesign.runtime.chakra.contents import Memory, contents_of
 from topodesign.runtime.chakra.network import Clock, Network, read_network
@@ -33,10 +33,10 @@ from topodesign.runtime.chakra.traces import (
     Trace,
     Value,
     WireError,
+    decode_signed,
     fields,
     find_traces,
     parse_trace,
-    signed,
     varint,
 )
 
@@ -71,7 +71,7 @@ def test_what_protobuf_writes_is_read(
     written.attr.add(name="flag", bool_val=bool(number % 2))
     written.attr.add(name="text", string_val=name)
     written.attr.add(name="list").uint64_list.values.extend(values)
-    trace = parse_trace(_delimited([header_class(version="1"), written]))
+    trace = parse_trace(_delimit_messages([header_class(version="1"), written]))
     attributes: dict[str, Value] = {
         "int32": small,
         "int64": number - 2**63,
@@ -86,7 +86,7 @@ def test_what_protobuf_writes_is_read(
 
 def test_numbers_that_end_too_late() -> None:
     assert varint(b"\x96\x01", 0, 2) == (150, 2)
-    assert signed(2**32 - 1, 32) == -1
+    assert decode_signed(2**32 - 1, 32) == -1
     for data in (b"\xff" * 9 + b"\x7f", b"\xff" * 11, b"\xff"):
         with pytest.raises(WireError, match="byte 0"):
             varint(data, 0, len(data))
@@ -204,9 +204,9 @@ def test_headers_of_others_name_a_schema() -> None:
     header_class, node_class = _classes()
     header = header_class()
     header.attr.add(name="schema", string_val="1.0.2-chakra.0.0.4")
-    assert parse_trace(_delimited([header, node_class(type=COMPUTE)])).header == {"schema": "1.0.2-chakra.0.0.4"}
+    assert parse_trace(_delimit_messages([header, node_class(type=COMPUTE)])).header == {"schema": "1.0.2-chakra.0.0.4"}
     with pytest.raises(FileFormatError, match="says nothing"):
-        parse_trace(_delimited([header_class(), node_class(type=COMPUTE)]))
+        parse_trace(_delimit_messages([header_class(), node_class(type=COMPUTE)]))
 
 
 def test_traces_of_others_have_no_data() -> None:

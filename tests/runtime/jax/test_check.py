@@ -20,7 +20,7 @@ from topodesign.runtime.jax import stablehlo
 from topodesign.runtime.jax.check import ModuleReport, check_module, check_module_file, sample
 from topodesign.runtime.jax.code import REFERENCES, code_of, name_of
 from topodesign.runtime.jax.module import ModuleError, parse_module
-from topodesign.runtime.jax.stablehlo import lowered, run_lowered
+from topodesign.runtime.jax.stablehlo import lower_module, run_lowered
 
 SAMPLES = [("genkautz(3,10)", "allreduce"), ("torus(2,3)", "all-to-all"), ("biring(2,4)", "gather")]
 
@@ -112,7 +112,7 @@ def test_a_mistake_in_the_code_is_found_in_its_stablehlo(old: str, new: str) -> 
     given, wanted = sample(module, 2 * module.units - 1, np.uint32)
     for text, right in ((module.text, True), (module.text.replace(old, new, 1), False)):
         assert right or text != module.text
-        found, pairs = run_lowered(lowered(text, module)[1], list(given))
+        found, pairs = run_lowered(lower_module(text, module)[1], list(given))
         assert len(pairs) == sum(len(step) for phase in module.phases for step in phase.steps)
         assert np.array_equal(np.stack(found).reshape(wanted.shape), wanted) is right
 
@@ -127,7 +127,7 @@ def test_more_ranks_than_text_shows_and_other_platforms() -> None:
     assert report.jax is not None
     module = parse_module(made.text.encode())
     given, _ = sample(module, 2 * module.units - 1, np.uint32)
-    pairs = [run_lowered(lowered(made.text, module, platform)[1], list(given))[1] for platform in ("cpu", "tpu")]
+    pairs = [run_lowered(lower_module(made.text, module, platform)[1], list(given))[1] for platform in ("cpu", "tpu")]
     assert pairs[0] == pairs[1]
 
 
@@ -159,4 +159,4 @@ def test_without_jax_nothing_is_lowered(monkeypatch: pytest.MonkeyPatch) -> None
     without_jax(monkeypatch)
     made = compiled("biring(2,4)", "allreduce")
     with pytest.raises(MissingLibraryError, match="pip install"):
-        lowered(made.text, parse_module(made.text.encode()))
+        lower_module(made.text, parse_module(made.text.encode()))

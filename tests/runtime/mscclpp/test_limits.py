@@ -22,7 +22,7 @@ from topodesign.compiler.compilation import compile_plan
 from topodesign.plans.plan import Plan
 from topodesign.runtime.mscclpp import check as check_module
 from topodesign.runtime.mscclpp.check import PlanReport, check_plan, names, prepare, prove
-from topodesign.runtime.mscclpp.limits import EXECUTOR, addressed, allocation_multiple, context, contexts
+from topodesign.runtime.mscclpp.limits import EXECUTOR, allocation_multiple, context, contexts, count_addressed
 from topodesign.runtime.mscclpp.parse import ExecutionPlan, parse_plan
 from topodesign.schedulers.scheduling import schedule
 
@@ -103,7 +103,7 @@ def hold(cases: list[Case]) -> None:
         assert report.ok, (case, str(report))
         reached("checked")
         assert plan.max_size is not None
-        assert addressed(plan, plan.max_size) <= EXECUTOR.buffer_bytes, case
+        assert count_addressed(plan, plan.max_size) <= EXECUTOR.buffer_bytes, case
         if case[3] == "LL":
             assert not other(document), (case, other(document))
             reached("by_bytes")
@@ -334,8 +334,8 @@ def test_sizes_are_those_of_the_executor() -> None:
     assert [one.half for one in contexts(plan, 16)] == [160] * 3
     single = parse_plan(json.dumps({**document, "use_double_scratch_buffer": False}))
     assert (context(single, single.gpus[0], 100).scratch, context(single, single.gpus[0], 100).half) == (352, 0)
-    assert addressed(single, 900) == 1000  # 100 bytes of a chunk, 5 chunks of packets
-    assert addressed(plan, 900) == 6000  # of an input in as large an allocation
+    assert count_addressed(single, 900) == 1000  # 100 bytes of a chunk, 5 chunks of packets
+    assert count_addressed(plan, 900) == 6000  # of an input in as large an allocation
 
 
 def test_other_plans_in_between_have_to_tell_that_all_have_begun() -> None:

@@ -9,7 +9,7 @@ from fractions import Fraction
 import pytest
 
 from topodesign.collectives import ALL_TO_ALL, ALLGATHER, ALLREDUCE
-from topodesign.schedulers.circuits.bounds import Room, Work, all_least, bound, least, least_hops, least_steps, words
+from topodesign.schedulers.circuits.bounds import Room, Work, bound, bound_times, least, least_hops, least_steps, words
 
 WORK = Work(Fraction(1), Fraction(20), Fraction(3))
 
@@ -59,7 +59,7 @@ def test_figures_of_the_table() -> None:
 
 
 def test_the_bound_is_the_least_over_the_numbers_of_topologies() -> None:
-    times = all_least([Room(64, 2, False)], ALL_TO_ALL, WORK)
+    times = bound_times([Room(64, 2, False)], ALL_TO_ALL, WORK)
     known = [one for one in times if one is not None]
     assert bound([Room(64, 2, False)], ALL_TO_ALL, WORK, moving=False) == (min(known), known.index(min(known)) + 1)
     both = bound([Room(64, 2, False)], ALLREDUCE, WORK, moving=False)[0]

@@ -15,11 +15,11 @@ from topodesign import simulate, verify
 from topodesign.collectives import ALL_TO_ALL, ALLGATHER, ALLREDUCE, REDUCE_SCATTER, Collective
 from topodesign.schedulers.circuits import kernels
 from topodesign.schedulers.circuits.bounds import Room, Work, bound
-from topodesign.schedulers.circuits.published import Option, beside, copying, made, published
+from topodesign.schedulers.circuits.published import Option, copying, extend_pairs, iterate_published, make_plan
 from topodesign.schedulers.circuits.reconfigure import reconfigure
 from topodesign.schedulers.circuits.search import groups, search
 from topodesign.schedulers.circuits.sequence import Sequence, circuits_of, exchange, sequence_plan, spreading
-from topodesign.schedulers.circuits.together import in_groups, options_of, together
+from topodesign.schedulers.circuits.together import combine_groups, in_groups, options_of
 from topodesign.topology.groups import Group, abelian, cyclic, dihedral
 from topodesign.topology.library import build
 from topodesign.topology.topology import Topology
@@ -141,7 +141,7 @@ def test_the_fastest_of_all_choices_is_taken(collective: Collective, delay: int)
         size = work.second * 10**9  # bytes of M, at 8 Gbps
         return simulate(replace(plan, movement=timed), alpha=work.alpha, size=size, bandwidth="8Gbps").time
 
-    found = together(options, work)
+    found = combine_groups(options, work)
     assert time(found[0]) <= min(map(time, product(*options)))  # less where data are spread over phases
     assert any(not any(one.moved.switching.changes for one in chosen) for chosen in found)
 
@@ -164,7 +164,7 @@ def test_a_pair_spreads_its_data_over_the_steps_of_three(collective: str, delay:
 
 
 def costs(nodes: int, degree: int, name: str, *, duplex: bool = False) -> dict[str, Fraction]:
-    one = next(one for one in published(nodes, degree, ALL_TO_ALL, duplex=duplex) if one.name == name)
+    one = next(one for one in iterate_published(nodes, degree, ALL_TO_ALL, duplex=duplex) if one.name == name)
     return dict(one.plan.claim)
 
 
@@ -173,7 +173,7 @@ def costs(nodes: int, degree: int, name: str, *, duplex: bool = False) -> dict[s
 @pytest.mark.parametrize(("degree", "duplex"), [(1, False), (1, True), (2, False), (2, True), (3, False), (4, True)])
 def test_all_that_there_are_are_right(nodes: int, degree: int, duplex: bool) -> None:
     for collective in (ALL_TO_ALL, ALLGATHER, REDUCE_SCATTER, ALLREDUCE) if degree < nodes else ():
-        for one in published(nodes, degree, collective, duplex=duplex):
+        for one in iterate_published(nodes, degree, collective, duplex=duplex):
             assert verify(one.plan).ok
             assert one.plan.collective == collective
             assert one.plan.claim["bandwidth"] >= len(collective.parts) * Fraction(nodes - 1, nodes)
@@ -186,9 +186,9 @@ def test_a_node_beside_pairs_takes_two_phases_more(collective: Collective, nodes
     group = further(nodes - 1)
     ports = np.array([[turn] for turn in group], dtype=np.int64)
     sequence = Sequence(dihedral((nodes - 1) // 2), ports, np.ones(len(ports), dtype=np.int64), duplex=True)
-    inner = made(sequence, copying(collective), "test", 1)
+    inner = make_plan(sequence, copying(collective), "test", 1)
     assert inner is not None
-    plan = beside(inner, collective)
+    plan = extend_pairs(inner, collective)
     assert plan is not None
     assert verify(plan).ok
     assert plan.collective == collective

@@ -19,11 +19,11 @@ from topodesign import build
 from topodesign.base.cost import moore_distances
 from topodesign.base.errors import ParameterError
 from topodesign.pricing.closed_form import distances
-from topodesign.pricing.split_routes import equal_split, own_distances
+from topodesign.pricing.split_routes import bound_own_distances, equal_split
 from topodesign.solve.flows.columns import tree_flow
 from topodesign.solve.flows.concurrent import ConcurrentFlow, price_bound
 from topodesign.solve.flows.paths import path_flow
-from topodesign.solve.flows.potentials import balanced_flow
+from topodesign.solve.flows.potentials import find_balanced_flow
 from topodesign.topology.quotient import quotient
 from topodesign.topology.topology import Topology
 
@@ -102,10 +102,10 @@ def sides_agree(topology: Topology, gap: Fraction) -> None:
     assert flow.exact
     holds_what_it_says(flow)
     assert optimum == flow.factor
-    near = balanced_flow(problem, gap=gap)
+    near = find_balanced_flow(problem, gap=gap)
     near.check()
     assert near.lower <= optimum <= near.upper <= near.lower * (1 + gap)
-    assert moore_distances(topology.nodes, topology.degree) <= own_distances(problem) <= optimum
+    assert moore_distances(topology.nodes, topology.degree) <= bound_own_distances(problem) <= optimum
     assert optimum <= tree_flow(problem, shortest=True).factor <= equal_split(problem)
 
 
@@ -151,13 +151,13 @@ def test_where_the_distances_are_the_price(text: str) -> None:
     problem = quotient(build(text))
     flow = tree_flow(problem)
     assert flow.exact
-    assert flow.factor == own_distances(problem)
+    assert flow.factor == bound_own_distances(problem)
 
 
 def test_time_ends_with_bounds() -> None:
     problem = quotient(build("randomregular(30,3,1)"))
     optimum = tree_flow(problem).factor
-    for flow in (tree_flow(problem, seconds=0), balanced_flow(problem, gap=Fraction(1, 10**4), seconds=0)):
+    for flow in (tree_flow(problem, seconds=0), find_balanced_flow(problem, gap=Fraction(1, 10**4), seconds=0)):
         flow.check()
         assert flow.lower <= optimum <= flow.upper
         assert not flow.exact

@@ -10,7 +10,7 @@ import pytest
 from tests.solve.flows.test_program import by_pairs
 from topodesign.base.errors import ParameterError, TooLargeError
 from topodesign.solve.flows.columns import tree_flow
-from topodesign.solve.flows.potentials import balanced_flow
+from topodesign.solve.flows.potentials import find_balanced_flow
 from topodesign.solve.flows.program import FEW_COLUMNS, UnreachableError, traffic_time
 from topodesign.topology.library import build
 from topodesign.topology.quotient import Quotient
@@ -53,7 +53,9 @@ def test_a_balanced_flow_brings_what_is_wanted(seed: int) -> None:
     sources = np.flatnonzero(demand.any(axis=1))
     arcs = np.flatnonzero(topology.src != topology.dst)
     every, once = np.arange(len(arcs)), np.ones(len(sources), dtype=np.int64)
-    flow = balanced_flow(Quotient(topology, None, sources, once, arcs, every, topology.capacity[arcs], demand[sources]))
+    flow = find_balanced_flow(
+        Quotient(topology, None, sources, once, arcs, every, topology.capacity[arcs], demand[sources])
+    )
     flow.check()
     exact = tree_flow(flow.quotient)
     exact.check()

@@ -329,11 +329,11 @@ def test_limits(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("bits", [0, 1, 2, 3])
 def test_bad_hashes_make_no_wrong_answers(bits: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """With hashes of few bits what differs is taken for alike; that is found out, or does no harm."""
-    real = classes._scrambled
+    real = classes._scramble
     topology = build("genkautz(2,9)")
     everyone = np.ones((9, 9), dtype=np.int64)
     right = demand_flow(topology, np.arange(9), everyone).time
-    monkeypatch.setattr(classes, "_scrambled", lambda values: real(values) & np.uint64(2**bits - 1))
+    monkeypatch.setattr(classes, "_scramble", lambda values: real(values) & np.uint64(2**bits - 1))
     try:
         found = demand_flow(topology, np.arange(9), everyone).time
     except InfeasibleError:

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 import topodesign
-from topodesign.base.wording import counted
+from topodesign.base.wording import count_noun
 from topodesign.cli.answers import Command, json_option, print_answer, show
 from topodesign.cli.options import (
     FILE,
@@ -173,7 +173,7 @@ def build(
             shard=shard,
             progress=progress,
         )
-    said = f"{counted(len(files), 'file')} written to {output}; look them up with --catalog {output}"
+    said = f"{count_noun(len(files), 'file')} written to {output}; look them up with --catalog {output}"
     paths = [str(path) for path in files]
     print_answer(said, {"files": paths}, lambda: [{"file": path} for path in paths])
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from topodesign.base.doors import EXPORTS
+from topodesign.base.entry_points import EXPORTS
 from topodesign.cli.answers import Command
 from topodesign.cli.options import PATH, offer, option
 from topodesign.cli.wire.options import style_options

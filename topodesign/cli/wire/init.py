@@ -74,7 +74,7 @@ def command(
         for note in inventory.notes:
             click.echo(f"note: {note}", err=True)
     else:
-        said = _asked(said, closed)
+        said = _ask_answers(said, closed)
         if lldp is not None:
             said["hosts"] = topodesign.hosts_from_lldp(lldp, said.pop("speed"))
         inventory = topodesign.init_wiring(**said)
@@ -93,7 +93,7 @@ def _check_new(output: Path) -> None:
         raise FileFormatError(f"{output}: there is such a file; choose another name, or remove it")
 
 
-def _asked(said: dict[str, Any], closed: tuple[str, ...]) -> dict[str, Any]:
+def _ask_answers(said: dict[str, Any], closed: tuple[str, ...]) -> dict[str, Any]:
     """Return the answers; ask for missing ones on a terminal."""
     terminal = sys.stdin.isatty()
     if not terminal and "hosts" not in closed and "hosts" not in said:

@@ -8,10 +8,10 @@ from typing import Any
 import click
 
 import topodesign
-from topodesign.base.options import flagged
+from topodesign.base.options import format_flags
 from topodesign.cli.answers import Command, json_option, print_answer, tell
 from topodesign.cli.options import PATH, flag, offer
-from topodesign.cli.sources import given_options
+from topodesign.cli.sources import get_given_options
 from topodesign.cli.wire.options import table_option
 from topodesign.wiring.bringup.options import BringupOptions
 
@@ -33,12 +33,12 @@ def command(plan: Path, names: tuple[str, ...], loss: bool, addresses: bool, tab
 
     Examples: topodesign wire show plan.json C11 host01:eth0/4, topodesign wire show plan.json --loss
     """
-    given = given_options(click.get_current_context())
+    given = get_given_options(click.get_current_context())
     if loss + addresses + bool(names) > 1:
         raise click.UsageError("NAME, --loss and --addresses cannot be used together.")
     wrong = sorted(given & set(options)) if not addresses else []
     if wrong:
-        raise click.UsageError(f"{flagged(wrong)} requires --addresses.")
+        raise click.UsageError(f"{format_flags(wrong)} requires --addresses.")
     if tables and not loss:
         raise click.UsageError("--table requires --loss.")
     if addresses:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from topodesign.base.errors import ParameterError
-from topodesign.base.options import declared, with_fields
+from topodesign.base.options import collect_options, with_fields
 from topodesign.compiler import options as compile_options
 from topodesign.compiler.limits import NO_LIMITS, Limits
 from topodesign.compiler.options import EVERYONES, PROTOCOLS, CompileOptions
@@ -119,7 +119,7 @@ class Backend(ABC):
             raise ParameterError(
                 f"{self.name} has no protocol {options.protocol!r}; known are {', '.join(self.protocols)}"
             )
-        for name, option in declared(CompileOptions).items():
+        for name, option in collect_options(CompileOptions).items():
             given = getattr(options, name) != option.read(name, option.default)
             if given and name not in EVERYONES | self.takes:
                 raise ParameterError(f"{self.name} has no {name.replace('_', '-')}; omit it")

@@ -143,7 +143,7 @@ class Chakra(Backend):
         )
         files["network.yml"] = _network(network)
         files["memory.json"] = _json({"memory-type": "NO_MEMORY_EXPANSION"})
-        files["expected.json"] = _json(_expected(program, self.parse(files, options), network, whole, notes))
+        files["expected.json"] = _json(_expect_time(program, self.parse(files, options), network, whole, notes))
         said = "\n".join(f"Note: {note}." for note in [*notes, *_names(program.collective, word)])
         title = f"{options.name} ({program.collective})"
         text = _README.format(title=title, size=format_size(whole), ranks=ranks, notes=said)
@@ -157,7 +157,7 @@ class Chakra(Backend):
         yield from _names(plan.collective, _call(plan.collective))
         if expected["notes"]:
             time = format_time(Fraction(expected["simulator_ns"], 10**9))
-            other = _simulated(plan, options, expected)
+            other = _simulate_plan(plan, options, expected)
             yield f"so {time} is of that network, and not of the links that there are{other}"
 
     def parse(self, files: Files, options: Options) -> tuple[Trace, ...]:  # noqa: ARG002
@@ -183,7 +183,7 @@ class Chakra(Backend):
         return check_job(self.parse(files, options), network=network, expected=expected["simulator_ns"])
 
 
-def _simulated(plan: Plan, options: Options, expected: dict[str, Any]) -> str:
+def _simulate_plan(plan: Plan, options: Options, expected: dict[str, Any]) -> str:
     """Return the simulated time on the actual links, if cheap."""
     from topodesign.fabrics.fabric import OWN_LATENCIES, Fabric  # noqa: PLC0415  NumPy, which help does without
     from topodesign.plans.time.simulate import simulate  # noqa: PLC0415
@@ -239,7 +239,7 @@ def _network(network: Network) -> bytes:
     ).encode()
 
 
-def _expected(
+def _expect_time(
     program: Messages, traces: tuple[Trace, ...], network: Network, whole: Fraction, notes: list[str]
 ) -> dict[str, Any]:
     """Return the expected finish time, by replay and closed form."""
@@ -304,7 +304,7 @@ def _classes() -> tuple[Any, Any]:
     return found["topodesign_et.Header"], found["topodesign_et.Node"]
 
 
-def _delimited(messages: Iterable[Any]) -> bytes:
+def _delimit_messages(messages: Iterable[Any]) -> bytes:
     """Return messages one after the other, each after its length."""
     pieces = []
     for message in messages:
@@ -338,7 +338,7 @@ def _trace(program: Messages, rank: int, whole: Fraction) -> bytes:
     if program.amounts is not None:
         said["topodesign_amounts"] = json.dumps(program.amounts)
     header = _header(said)
-    return _delimited([header, *_nodes(program, rank, whole)])
+    return _delimit_messages([header, *_nodes(program, rank, whole)])
 
 
 def _nodes(program: Messages, rank: int, whole: Fraction) -> Iterator[Any]:
@@ -368,4 +368,4 @@ def _workload(word: str, whole: Fraction) -> bytes:
     node.attr.add(name="is_cpu_op", bool_val=False)
     node.attr.add(name="comm_type", int64_val=_CALLED[word])
     node.attr.add(name="comm_size", int64_val=max(1, -int(-whole // 1)))
-    return _delimited([_header({}), node])
+    return _delimit_messages([_header({}), node])

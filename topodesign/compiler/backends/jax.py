@@ -149,7 +149,7 @@ def _amounts(amounts: Sequence[int] | None, ranks: int) -> Iterator[str]:
     if amounts is not None:
         yield "AMOUNTS = (  # of the pieces of each block those that are sent, by sender and receiver; zeros else"
         for first in range(0, len(amounts), ranks):
-            yield from _wrapped(f"{tuple(amounts[first : first + ranks])},", 4)
+            yield from _wrap_text(f"{tuple(amounts[first : first + ranks])},", 4)
         yield ")"
 
 
@@ -186,7 +186,7 @@ def _phases(program: Permutations) -> Iterator[str]:
 
 def _exchange(one: Exchange) -> Iterator[str]:
     yield "                {"
-    yield from _wrapped(f'"pairs": {list(one.pairs)},', 20)
+    yield from _wrap_text(f'"pairs": {list(one.pairs)},', 20)
     yield from _field("take", one.take, 20)
     yield from _field("put", one.put, 20)
     yield "                },"
@@ -196,15 +196,15 @@ def _field(name: str, rows: Rows, indent: int) -> Iterator[str]:
     """Yield source lines of rows, per rank if rows differ."""
     blank = " " * indent
     if len(rows) == 1:
-        yield from _wrapped(f'"{name}": [{list(rows[0])}],', indent)
+        yield from _wrap_text(f'"{name}": [{list(rows[0])}],', indent)
         return
     yield f'{blank}"{name}": ['
     for runs in rows:
-        yield from _wrapped(f"{list(runs)},", indent + 4)
+        yield from _wrap_text(f"{list(runs)},", indent + 4)
     yield f"{blank}],"
 
 
-def _wrapped(text: str, indent: int) -> Iterator[str]:
+def _wrap_text(text: str, indent: int) -> Iterator[str]:
     blank = " " * indent
     yield from textwrap.wrap(
         text, _WIDE, initial_indent=blank, subsequent_indent=f"{blank} ", break_long_words=False, break_on_hyphens=False

@@ -81,9 +81,9 @@ class Msccl(Backend):
 
     def notes(self, plan: Plan, options: Options, files: Files) -> Iterator[str]:  # noqa: ARG002
         """Yield runtime connections without links in the wiring."""
-        from topodesign.compiler.wires import unjoined  # noqa: PLC0415  NumPy, which help does without
+        from topodesign.compiler.wires import find_unlinked  # noqa: PLC0415  NumPy, which help does without
 
-        return unjoined(plan.place, get_profile(options.runtime))
+        return find_unlinked(plan.place, get_profile(options.runtime))
 
     def parse(self, files: Files, options: Options) -> Parsed:
         """Read the XML as the runtime does."""

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from topodesign.base.errors import InfeasibleError, ParameterError
-from topodesign.base.memory import uncollected
+from topodesign.base.memory import pause_collector
 from topodesign.compiler.backends.backend import Backend, Files, Options
 from topodesign.compiler.instructions import Buffer
 from topodesign.compiler.ir import Program
@@ -65,13 +65,13 @@ class Mscclpp(Backend):
 
     def lint(self, program: Program, options: Options) -> Iterator[str]:
         """Yield every limit of the executor that the plan exceeds."""
-        _, made = _one_sided(program, options)
+        _, made = _lower_one_sided(program, options)
         return _lint(program, made)
 
-    @uncollected()
+    @pause_collector()
     def emit(self, program: Program, options: Options) -> Files:
         """Return the plan."""
-        actions_scratch, made = _one_sided(program, options)
+        actions_scratch, made = _lower_one_sided(program, options)
         for broken in _lint(program, made):
             raise InfeasibleError(broken)
         document = _document(program, made, actions_scratch, options)
@@ -97,23 +97,23 @@ class Mscclpp(Backend):
         return check_plan(self.parse(files, options))
 
 
-def _one_sided(program: Program, options: Options) -> tuple[list[int], OneSided]:
+def _lower_one_sided(program: Program, options: Options) -> tuple[list[int], OneSided]:
     """Return every rank's scratch chunks, and the one-sided program."""
     from topodesign.compiler.onesided.actions import actions_of  # noqa: PLC0415
-    from topodesign.compiler.onesided.blocks import one_sided  # noqa: PLC0415  NumPy, which help does without
+    from topodesign.compiler.onesided.blocks import lower_actions  # noqa: PLC0415  NumPy, which help does without
     from topodesign.compiler.onesided.switched import Switched  # noqa: PLC0415
     from topodesign.compiler.wires import boxes_of_ranks  # noqa: PLC0415
 
     if isinstance(program, Switched):
         made, scratch = program.made, program.columns.scratch.tolist()
-        return _halved(scratch) if made.double else scratch, made
+        return _choose_scratch(scratch) if made.double else scratch, made
     box = [0] * program.ranks if options.place is None else boxes_of_ranks(options.place, options.box)
     actions = actions_of(program, lambda one, other: box[one] != box[other])
-    made = one_sided(program, actions, longest=EXECUTOR.operations, operands=EXECUTOR.operands)
-    return _halved(actions.scratch) if made.double else actions.scratch, made
+    made = lower_actions(program, actions, longest=EXECUTOR.operations, operands=EXECUTOR.operands)
+    return _choose_scratch(actions.scratch) if made.double else actions.scratch, made
 
 
-def _halved(scratch: list[int]) -> list[int]:
+def _choose_scratch(scratch: list[int]) -> list[int]:
     """Return one scratch size (chunks) whose half can start a packet.
 
     A rank adds half of its own scratch to the addresses of others. How large a chunk is there follows from the
@@ -146,12 +146,12 @@ def _lint(program: Program, made: OneSided) -> Iterator[str]:
         for what, number, most in rows:
             if number > most:
                 yield f"MSCCL++ allows {most} {what}, and rank {rank} needs {number}; {HELP}"
-    yield from _misplaced(program, made)
+    yield from _find_misplaced(program, made)
     if program.input_chunks < 1 or program.output_chunks < 1:
         yield "MSCCL++ needs an input and an output on every rank"
 
 
-def _misplaced(program: Program, made: OneSided) -> Iterator[str]:
+def _find_misplaced(program: Program, made: OneSided) -> Iterator[str]:
     """Yield remote accesses that the executor would address wrongly.
 
     It adds to the address how far into its allocation the buffer of this rank begins, and not that of the other.
@@ -182,12 +182,12 @@ def largest_call(program: Program, scratch: int, *, packets: bool, double: bool)
     be larger, and those of an allgather are parts of outputs. Chunks of scratch are twice as large if it holds packets,
     and there are two halves of it if it is double.
     """
-    wide = (1 + packets) * (2 * -(-_compared(program) // program.input_chunks) if double else 1)
+    wide = (1 + packets) * (2 * -(-_count_chunks(program) // program.input_chunks) if double else 1)
     widest = max(program.input_chunks, program.output_chunks, scratch * wide)
     return EXECUTOR.buffer_bytes // widest // _ALIGNMENT * _ALIGNMENT * program.chunks
 
 
-def _compared(program: Program) -> int:
+def _count_chunks(program: Program) -> int:
     """Return the chunks that MSCCL++ compares with its size range."""
     return program.output_chunks if program.collective.name == "allgather" else program.input_chunks
 
@@ -202,8 +202,8 @@ def _document(program: Program, made: OneSided, scratch: list[int], options: Opt
             f"calls up to {largest} bytes need a buffer of 2^32 bytes or more, which MSCCL++ cannot address; the plan "
             f"can be for up to {most} bytes (--set max-size=)"
         )
-    compared = _compared(program)
-    channels, joined = _channels(made), _joined(made)
+    compared = _count_chunks(program)
+    channels, joined = _channels(made), _collect_switched(made)
     return {
         "name": "",
         "collective": program.collective.label(Mscclpp.name),
@@ -282,7 +282,7 @@ def _rank(
     }
 
 
-def _joined(made: OneSided) -> dict[str, int]:
+def _collect_switched(made: OneSided) -> dict[str, int]:
     """Return the switched buffers with their used chunks (any rank)."""
     reached: dict[str, int] = {}
     for body in made.ranks:

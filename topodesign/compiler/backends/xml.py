@@ -125,7 +125,7 @@ def _max_bytes(program: Program, profile: RuntimeProfile, smallest: int, largest
     return limit
 
 
-def _other_ends(own: Columns) -> Ints:
+def _match_ends(own: Columns) -> Ints:
     """Return each operation's place at the remote end, or -1.
 
     The runtimes ignore these fields, but other tools compare them, and they tell people what goes where. A receiver
@@ -156,7 +156,7 @@ def _other_ends(own: Columns) -> Ints:
 def _steps(program: Program) -> tuple[str, list[int]]:
     """Return step lines and threadblock offsets, with nops for waits."""
     own = program.columns
-    other, copies = _other_ends(own), own.kind == NUMBER[Kind.RECEIVE_COPY_SEND]
+    other, copies = _match_ends(own), own.kind == NUMBER[Kind.RECEIVE_COPY_SEND]
     places = (
         np.where(own.source >= 0, own.source, np.where(copies, own.target, other)),
         np.where(own.target >= 0, own.target, other),

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from topodesign.base.arrays import distinct
 from topodesign.base.compiled import Ints
 from topodesign.base.errors import ScheduleError, TooLargeError
-from topodesign.base.wording import counted
+from topodesign.base.wording import count_noun
 from topodesign.collectives import ALL_TO_ALL, GATHER, SCATTER, Collective
 from topodesign.compiler.columns import BITS, NUMBER
 from topodesign.compiler.frontends.operations import IN, OUT, SCRATCH, Copies, Operations, prepare
@@ -119,7 +119,7 @@ def check_hops(nodes: int, chunks: int, hops: int) -> None:
     """Raise TooLargeError if compilation would take minutes."""
     if hops > MOST_HOPS:
         raise TooLargeError(
-            f"{nodes} nodes with {counted(chunks, 'chunk')} per block or more are too many to compile; use fewer "
+            f"{nodes} nodes with {count_noun(chunks, 'chunk')} per block or more are too many to compile; use fewer "
             "channels, a schedule with fewer chunks, or a smaller N"
         )
 

@@ -51,7 +51,7 @@ def relaid(schedule: Rounds) -> tuple[Rounds, bool]:
         half = _Rows(-step, dst, src, *rest) if adds else _Rows(step, src, dst, *rest)
         free = _free(half, nodes, schedule.units)
         every &= bool(free.all()) and len(distinct(half.far * nodes + half.block)) == nodes * (nodes - 1)
-        pairs = zip(_laid(half.at(free), nodes), half.at(~free), strict=True)
+        pairs = zip(_lay_out(half.at(free), nodes), half.at(~free), strict=True)
         half = _Rows(*(np.concatenate(pair) for pair in pairs))
         parts.append((-half.time, half.far, half.near, *half[3:]) if adds else half)
     made = [np.concatenate(columns) for columns in zip(*parts, strict=True)]
@@ -87,7 +87,7 @@ def _free(half: _Rows, nodes: int, units: int) -> NDArray[np.bool_]:
     return free
 
 
-def _laid(half: _Rows, nodes: int) -> _Rows:
+def _lay_out(half: _Rows, nodes: int) -> _Rows:
     """Return rows with one interval per shard and link, same length."""
     rows = half.at(np.lexsort((half.near, half.far, half.block)))
     starts = _starts((rows.block * nodes + rows.far) * nodes + rows.near)

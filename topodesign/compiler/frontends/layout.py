@@ -13,7 +13,7 @@ import numpy as np
 
 from topodesign.base.compiled import Ints
 from topodesign.base.errors import TooLargeError
-from topodesign.base.wording import counted
+from topodesign.base.wording import count_noun
 from topodesign.compiler.frontends.intervals import relaid
 from topodesign.plans.rounds import Rounds
 
@@ -142,7 +142,7 @@ def check_size(nodes: int, chunks: int, movements: int = 2) -> None:
     """Raise TooLargeError if compilation would take minutes."""
     if chunks * (nodes - 1) * movements > _MOVES:
         raise TooLargeError(
-            f"{nodes} nodes with {counted(chunks, 'chunk')} of all data or more are too many to compile; use fewer "
+            f"{nodes} nodes with {count_noun(chunks, 'chunk')} of all data or more are too many to compile; use fewer "
             "channels, a schedule with fewer chunks, trees (--set trees=) or parts of them, or a smaller N"
         )
 

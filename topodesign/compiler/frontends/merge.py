@@ -131,7 +131,7 @@ def pair(
             free[group[rank, send], instance, block in second][0].append(block)
         elif send is None and receive is not None:
             free[group[receive, rank], instance, block in second][1].append(block)
-    pairs = [found for senders, receivers in free.values() for found in _matched(senders, receivers)]
+    pairs = [found for senders, receivers in free.values() for found in _match_blocks(senders, receivers)]
     pairs.sort(key=lambda found: size[found[0]] + size[found[1]])
     longest = limits.instructions_per_block
     most = surplus if mode == "separate" else len(pairs)
@@ -139,7 +139,7 @@ def pair(
     return {block: cast("Shared", (a[0], b[1], a[2])) for a, b in chosen for block in (a, b)}
 
 
-def _matched(senders: list[Block], receivers: list[Block]) -> Iterator[tuple[Block, Block]]:
+def _match_blocks(senders: list[Block], receivers: list[Block]) -> Iterator[tuple[Block, Block]]:
     """Yield (sender, receiver) pairs, same peer first."""
     by_peer = {block[1]: block for block in receivers}
     for block in senders:
@@ -204,9 +204,9 @@ class Merger:
                 for message in self._large((rank, send, instance), (receive, rank, instance))
             }
         )
-        return self._ordered(pairs, self._coloured(found, pairs))
+        return self._order_operations(pairs, self._colour_messages(found, pairs))
 
-    def _coloured(self, large: list[tuple[Connection, int]], pairs: Pairs) -> dict[tuple[Connection, int], int]:
+    def _colour_messages(self, large: list[tuple[Connection, int]], pairs: Pairs) -> dict[tuple[Connection, int], int]:
         """Colour messages; those in one step and threadblock differ."""
         at: dict[tuple[int, int, Block], list[tuple[Connection, int]]] = defaultdict(list)
         ends: dict[tuple[Connection, int], list[tuple[int, int, Block]]] = {}
@@ -229,7 +229,7 @@ class Merger:
                 way += beside
         return colour
 
-    def _ordered(self, pairs: Pairs, colour: dict[tuple[Connection, int], int]) -> Operations:
+    def _order_operations(self, pairs: Pairs, colour: dict[tuple[Connection, int], int]) -> Operations:
         """Colour operations, put them in order and into their threadblocks."""
         ops = self.operations
         receives = RECEIVES[ops.kind]
@@ -253,11 +253,11 @@ class Merger:
         if not colour:
             kept &= np.array([bool(joined) for joined in pairs])
         order = np.where(kept[rank], order, np.arange(len(order)))
-        send, receive = joined_in(self.blocks, pairs)
+        send, receive = get_peers(self.blocks, pairs)
         return Operations(ops.first, *(x[order] for x in ops._replace(send=send, receive=receive)[1:]))
 
 
-def joined_in(blocks: Blocks, pairs: Pairs) -> tuple[Ints, Ints]:
+def get_peers(blocks: Blocks, pairs: Pairs) -> tuple[Ints, Ints]:
     """Return the peers of each operation's threadblock after merging."""
     found = [
         pairs[rank].get(block, block) if pairs[rank] else block

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from topodesign.base.compiled import Ints, tiered
+from topodesign.base.compiled import Ints, tier_kernel
 from topodesign.compiler.columns import BITS
 from topodesign.compiler.frontends.operations import IN, OUT, SCRATCH, Operations
 
 
-def packed(operations: Operations, *, reuse: bool) -> tuple[Operations, Ints]:
+def pack_scratch(operations: Operations, *, reuse: bool) -> tuple[Operations, Ints]:
     """Return operations with packed scratch, and the scratch per rank.
 
     If ``reuse``, what is not needed at the same time may share a place.
@@ -52,7 +52,7 @@ def packed(operations: Operations, *, reuse: bool) -> tuple[Operations, Ints]:
         np.maximum.at(last, group, when)
         order = np.lexsort((head, -length, first, owner))
         place = np.empty(len(length), dtype=np.int64)
-        place[order] = fitted(owner[order], first[order], last[order], length[order])
+        place[order] = fit_groups(owner[order], first[order], last[order], length[order])
     else:
         place = np.cumsum(length) - length
         place -= place[np.searchsorted(owner, owner)]
@@ -65,8 +65,8 @@ def packed(operations: Operations, *, reuse: bool) -> tuple[Operations, Ints]:
     return operations._replace(source=moved[0], target=moved[1]), scratch
 
 
-@tiered(lambda owner, *_: 20 * len(owner))
-def fitted(owner: Ints, first: Ints, last: Ints, length: Ints) -> Ints:
+@tier_kernel(lambda owner, *_: 20 * len(owner))
+def fit_groups(owner: Ints, first: Ints, last: Ints, length: Ints) -> Ints:
     """Return first-fit places of groups, by rank and first use.
 
     Places of a rank are free again in the turns after the last in which they are used.

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from topodesign.base.compiled import Ints, compiled, tiered
+from topodesign.base.compiled import Ints, compile_kernel, tier_kernel
 
 
-@compiled
+@compile_kernel
 def _pieces(one: Ints, other: Ints, size: int) -> int:
     """Return the number of pieces consecutive in both columns."""
     number = 1
@@ -19,7 +19,7 @@ def _pieces(one: Ints, other: Ints, size: int) -> int:
     return number
 
 
-@compiled
+@compile_kernel
 def _fresh(chunks: Ints, sums: Ints, size: int) -> tuple[int, int]:
     """Count chunks without partial sums, and their runs."""
     found, groups, last = 0, 0, np.int64(-2)
@@ -31,7 +31,7 @@ def _fresh(chunks: Ints, sums: Ints, size: int) -> tuple[int, int]:
     return found, groups
 
 
-@compiled
+@compile_kernel
 def _bring(
     chunks: Ints,
     size: int,
@@ -69,7 +69,7 @@ def _work(*given: Any) -> int:
     return 8 * len(given[3])
 
 
-@tiered(_work)
+@tier_kernel(_work)
 def added(
     src: Ints,
     dst: Ints,

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from topodesign.base.compiled import Ints, tiered
+from topodesign.base.compiled import Ints, tier_kernel
 
 _Bools = NDArray[np.bool_]
 
@@ -19,8 +19,8 @@ def _work(*given: Any) -> int:
     return 2 * int(given[3].sum()) + 4 * len(given[3])
 
 
-@tiered(_work)
-def passed_on(
+@tier_kernel(_work)
+def find_forwards(
     first: Ints,
     source: Ints,
     target: Ints,
@@ -57,7 +57,7 @@ def passed_on(
     return found
 
 
-@tiered(lambda *given: 4 * len(given[1]))
+@tier_kernel(lambda *given: 4 * len(given[1]))
 def with_local(first: Ints, key: Ints, flags: Ints, block: Ints, blocks: int) -> None:
     """Set keys of local operations by the previous receive or next send.
 
@@ -83,7 +83,7 @@ def with_local(first: Ints, key: Ints, flags: Ints, block: Ints, blocks: int) ->
                     before = following[before]
 
 
-@tiered(_work)
+@tier_kernel(_work)
 def keep_order(
     first: Ints, source: Ints, target: Ints, count: Ints, position: Ints, reduces: _Bools, cells: int
 ) -> _Bools:
@@ -114,7 +114,7 @@ def _clocks(*given: Any) -> int:
     return 3 * _work(*given) + len(given[3]) * int(given[-1][1])
 
 
-@tiered(_clocks)
+@tier_kernel(_clocks)
 def dependencies(
     first: Ints,
     source: Ints,

@@ -9,13 +9,13 @@ from itertools import count
 import numpy as np
 
 from topodesign.base.errors import InfeasibleError
-from topodesign.base.wording import counted
+from topodesign.base.wording import count_noun
 from topodesign.compiler.columns import BITS, BUFFERS, NUMBER, RECEIVES, Columns
-from topodesign.compiler.frontends.merge import Blocks, Merger, Pairs, joined_in, pair
+from topodesign.compiler.frontends.merge import Blocks, Merger, Pairs, get_peers, pair
 from topodesign.compiler.frontends.operations import IN, OUT, SCRATCH, Block, Operations
-from topodesign.compiler.frontends.packing import packed
+from topodesign.compiler.frontends.packing import pack_scratch
 from topodesign.compiler.frontends.progress import ends
-from topodesign.compiler.frontends.thread_kernels import dependencies, passed_on
+from topodesign.compiler.frontends.thread_kernels import dependencies, find_forwards
 from topodesign.compiler.instructions import Buffer, Kind
 from topodesign.compiler.limits import HELP, Limits
 from topodesign.compiler.options import Threadblocks
@@ -55,7 +55,7 @@ def assemble(
     halves = 0 < reduce_steps < int(operations.step.max(initial=0))
     reuse = not (concurrent or halves) and limits.settles
     for ops, way, again in [(*one, again) for one in ways for again in ([True, False] if reuse else [False])]:
-        made = _threaded(ops, frame, way, reuse=again)
+        made = _thread_operations(ops, frame, way, reuse=again)
         waits = again or bool(((made.send >= 0) & (made.receive >= 0)).any())
         if not _fits(made, limits, steps=again):  # waits for places that are used again are steps, too
             continue
@@ -63,7 +63,7 @@ def assemble(
             break
     else:  # the last way is the plainest: the back end names the limit that it exceeds, if it ends at all
         if not ends(made, limits.slots, frame.piece):
-            few = counted(limits.blocks_per_rank, "threadblock")
+            few = count_noun(limits.blocks_per_rank, "threadblock")
             raise InfeasibleError(f"{limits.of} allows {few} per rank, and no program with so few surely ends; {HELP}")
     return made, int(made.channel.max(initial=0)) + 1
 
@@ -93,7 +93,7 @@ class _Frame:
         return max(self.group.values(), default=0) + 1
 
 
-def _threaded(operations: Operations, frame: _Frame, mode: Threadblocks, *, reuse: bool) -> Columns:
+def _thread_operations(operations: Operations, frame: _Frame, mode: Threadblocks, *, reuse: bool) -> Columns:
     """Return all ranks' threadblocks, none over the length limit."""
     blocks = Blocks(operations)
     merger = Merger(operations, blocks, frame.limits, frame.piece)
@@ -109,7 +109,7 @@ def _threaded(operations: Operations, frame: _Frame, mode: Threadblocks, *, reus
             for rank, joined in enumerate(pairs):
                 for block in merger.overfull(rank, joined):
                     del joined[block]
-        made = _laid(merger.merged(pairs), frame, reuse=reuse)
+        made = _lay_out(merger.merged(pairs), frame, reuse=reuse)
         long = {
             (rank, block)
             for at in np.flatnonzero(made.steps > frame.limits.instructions_per_block).tolist()
@@ -139,7 +139,7 @@ for _place, _buffer in ((IN, Buffer.INPUT), (OUT, Buffer.OUTPUT), (SCRATCH, Buff
     _NUMBERS[_place >> BITS] = BUFFERS.index(_buffer)
 
 
-def _laid(operations: Operations, frame: _Frame, *, reuse: bool) -> Columns:
+def _lay_out(operations: Operations, frame: _Frame, *, reuse: bool) -> Columns:
     """Sort operations into threadblocks and pack scratch."""
     blocks = Blocks(operations)
     ranks = len(operations.first) - 1
@@ -155,7 +155,7 @@ def _laid(operations: Operations, frame: _Frame, *, reuse: bool) -> Columns:
     rank, send, receive, channel = rank[order], send[order], receive[order], channel[order]
     number = np.argsort(order)[: len(blocks.rank)] - np.searchsorted(rank, blocks.rank)
     block = number[blocks.of]
-    operations, scratch = packed(operations, reuse=reuse)
+    operations, scratch = pack_scratch(operations, reuse=reuse)
     source, target, cells = operations.cells()
     reduces = operations.kind == NUMBER[Kind.REDUCE]
     most = int(block.max(initial=0)) + 1
@@ -194,7 +194,7 @@ def _fuse(operations: Operations, reduce_steps: int, most: int, piece: int) -> O
     small = (sends | receives) & ~large[line]
     out = np.where(small & sends, line, -1)
     source, target, cells = ops.cells()
-    held = passed_on(
+    held = find_forwards(
         ops.first, source, target, ops.size, out, small & receives, ops.instance, (cells, len(carried.ends))
     )
     at = np.flatnonzero(held >= 0)
@@ -214,7 +214,7 @@ def _fuse(operations: Operations, reduce_steps: int, most: int, piece: int) -> O
             chosen.add((one, block))
     if not chosen:
         return operations
-    send, receive = joined_in(blocks, joined)
+    send, receive = get_peers(blocks, joined)
     both = (send[at] >= 0) & (receive[at] >= 0) & (send[held[at]] == send[at]) & (receive[held[at]] == receive[at])
     gone, by = at[both], held[at[both]]
     kind, goal = ops.kind.copy(), ops.target.copy()

@@ -43,12 +43,12 @@ def operations_of_layout(
     sums, brought = np.full((2, nodes, total), -1)
     when = np.zeros_like(sums)
     starts: list[list[Copies]] = []
-    rows = [_copied(plan, owner, adding, apart=not (collective.reduces or inplace))]
+    rows = [_find_copied(plan, owner, adding, apart=not (collective.reduces or inplace))]
     if adding:
         copies = collective.copies
         last, mixed = np.full(total, -1), np.zeros(nodes, dtype=bool)
         if not (copies or plain):
-            last, mixed = _kept(plan, owner)
+            last, mixed = _find_last_messages(plan, owner)
         given = OUT if inplace and copies else IN
         kept = collective.rooted and inplace  # inputs of others than the root are not written
         homes = -1 if copies or (inplace and not kept) else ACCUMULATOR, OUT if copies or not inplace else IN
@@ -89,7 +89,7 @@ def operations_of_layout(
     return Operations._make((np.searchsorted(rank, np.arange(nodes + 1)), *columns, instance[order]))
 
 
-def _kept(plan: Layout, owner: Ints) -> tuple[Ints, np.ndarray]:
+def _find_last_messages(plan: Layout, owner: Ints) -> tuple[Ints, np.ndarray]:
     """Return each chunk's last message to its owner, and mixed ranks."""
     last, mixed = np.full(plan.total, -1), np.zeros(len(plan.start) - 1, dtype=bool)
     of = plan.message
@@ -107,7 +107,7 @@ def _starts(given: int, copied: Ints, when: Ints) -> list[Copies]:
     return [(at, given + some, copied[some]) for at, some in steps]
 
 
-def _copied(plan: Layout, owner: Ints, adding: int, *, apart: bool) -> tuple[Ints, Ints, Ints, Ints, Ints]:
+def _find_copied(plan: Layout, owner: Ints, adding: int, *, apart: bool) -> tuple[Ints, Ints, Ints, Ints, Ints]:
     """Return pieces of copied messages with source and target.
 
     If ``apart``, what a rank has from the start is in an input that has nothing else.

@@ -138,7 +138,7 @@ def _region(place: int) -> Region | None:
     return None if place < 0 else Region(BUFFERS[place >> BITS], place & ((1 << BITS) - 1))
 
 
-def added_at_once(actions: Actions, most: int) -> None:
+def merge_additions(actions: Actions, most: int) -> None:
     """Merge additions to one sum, up to ``most`` messages each.
 
     What comes later in the threadblock of one that goes away must not touch the sum. It, and the one that adds, then

@@ -14,7 +14,7 @@ from typing import Literal
 
 from topodesign.compiler.instructions import Buffer, Region
 from topodesign.compiler.ir import Program
-from topodesign.compiler.onesided.actions import Action, Actions, Deed, Message, Way, added_at_once
+from topodesign.compiler.onesided.actions import Action, Actions, Deed, Message, Way, merge_additions
 from topodesign.compiler.onesided.order import Order
 from topodesign.compiler.options import Protocol
 
@@ -81,14 +81,14 @@ class OneSided:
     groups: list[list[int]] = field(default_factory=list)  # of each rank, the ranks that it shares a switch with
 
 
-def one_sided(program: Program, actions: Actions, *, longest: int, operands: int) -> OneSided:
+def lower_actions(program: Program, actions: Actions, *, longest: int, operands: int) -> OneSided:
     """Turn actions into operations.
 
     A threadblock of more than ``longest`` operations goes on in another one; an operation reads ``operands`` places at
     most.
     """
     if program.protocol == "LL":
-        added_at_once(actions, operands - 1)
+        merge_additions(actions, operands - 1)
     _choose_ways(program.protocol, actions)
     order = Order(actions, strong=program.protocol == "Simple")
     packets = program.protocol == "LL"
@@ -349,13 +349,13 @@ class Part:
     def add(self, one: Operation) -> None:
         """Add an operation, after a barrier if it needs one."""
         role = one.role
-        if any(_apart(before, one, first, role) for first, before in self._since):
+        if any(_needs_barrier(before, one, first, role) for first, before in self._since):
             self.meet()
         self.operations.append(one)
         self._since.append((role, one))
 
 
-def _apart(before: Operation, after: Operation, first: Role, second: Role) -> bool:
+def _needs_barrier(before: Operation, after: Operation, first: Role, second: Role) -> bool:
     """Return whether a barrier must separate two operations."""
     if second == "wait":  # each of several threads waits for itself: they must not take what another waits for
         return not set(before.semaphores).isdisjoint(after.semaphores) and before.semaphores != after.semaphores

@@ -163,7 +163,7 @@ def _meetings(rank: int, others: list[int], blocks: int) -> list[tuple[Operation
     found = []
     for block in range(blocks):
         links = [(min(rank, peer), max(rank, peer), 0) for peer in others[block * share : (block + 1) * share]]
-        found.append((meet, [*_each("signal", links), *_each("wait", links)]))
+        found.append((meet, [*_make_signals("signal", links), *_make_signals("wait", links)]))
     return found
 
 
@@ -249,7 +249,7 @@ class _Leaders:
         return part.operations
 
 
-def _each(name: str, links: list[Link]) -> list[Operation]:
+def _make_signals(name: str, links: list[Link]) -> list[Operation]:
     """Return signals to, or waits for, ranks in few operations."""
     most = EXECUTOR.channels_per_operation
     return [Operation(name, link=links[at], more=tuple(links[at + 1 : at + most])) for at in range(0, len(links), most)]

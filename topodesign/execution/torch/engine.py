@@ -270,7 +270,7 @@ class _Kept:
 
         ``whole`` is what all results are parts of. If it is the rank's memory as it is, nothing is copied in or out.
         """
-        memory = self._taken(whole, results)
+        memory = self._take_whole(whole, results)
         inputs = self._layout.inputs
         own = memory is self._memory
         if own and sum(where.stop - where.start for _, where in inputs) < self._layout.size:
@@ -283,7 +283,7 @@ class _Kept:
         if not own:
             self._carrier.release()
 
-    def _taken(self, whole: torch.Tensor | None, results: Given) -> torch.Tensor:
+    def _take_whole(self, whole: torch.Tensor | None, results: Given) -> torch.Tensor:
         """Return ``whole`` if it matches the layout, else own memory."""
         if whole is not None and whole.nbytes >= LEAST_BOUND and whole.numel() == self._layout.size:
             lie = ((results(piece).data_ptr(), where.start) for piece, where in self._layout.outputs)

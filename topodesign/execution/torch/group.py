@@ -16,7 +16,7 @@ from torch.distributed.distributed_c10d import _new_process_group_helper, _world
 
 from topodesign.base.errors import InfeasibleError, ParameterError
 from topodesign.execution.torch.engine import Engine
-from topodesign.execution.torch.links import as_work, flattened, on_flat, on_flats, rows
+from topodesign.execution.torch.links import as_work, flatten, on_flat, on_flats, rows
 from topodesign.plans.sets import INDEX, PlanSet, read_plan_set
 
 VARIABLE = "TOPODESIGN_PLANS"
@@ -177,11 +177,11 @@ class PlanGroup(dist.ProcessGroup):  # type: ignore[misc]  # PyTorch declares no
     def allreduce(self, tensors: list[torch.Tensor], opts: Any = None) -> Any:
         """Reduce tensors on all ranks, by default to the sum."""
         opts = opts or dist.AllreduceOptions()
-        return self._do(tensors, tensors[0], opts, *(self._reduced(one, opts) for one in tensors))
+        return self._do(tensors, tensors[0], opts, *(self._reduce(one, opts) for one in tensors))
 
     allreduce_coalesced = allreduce
 
-    def _reduced(self, data: torch.Tensor, opts: Any) -> _Step:
+    def _reduce(self, data: torch.Tensor, opts: Any) -> _Step:
         plain = dist.AllreduceOptions()
         plain.reduceOp, plain.timeout = opts.reduceOp, opts.timeout
         return (
@@ -195,7 +195,7 @@ class PlanGroup(dist.ProcessGroup):  # type: ignore[misc]  # PyTorch declares no
 
         def step(into: list[torch.Tensor], own: torch.Tensor) -> _Step:
             return (
-                lambda: on_flats(into, lambda flats: self.engine.allgather(flats, flattened(own))),
+                lambda: on_flats(into, lambda flats: self.engine.allgather(flats, flatten(own))),
                 lambda: self.inner.allgather([into], [own], opts),
             )
 
@@ -203,20 +203,18 @@ class PlanGroup(dist.ProcessGroup):  # type: ignore[misc]  # PyTorch declares no
 
     def all_gather_single(self, output: torch.Tensor, given: torch.Tensor, opts: Any = None) -> Any:
         """Gather on all ranks, into one tensor."""
-        return self._gathered([output], [given], opts or dist.AllgatherOptions(), output)
+        return self._gather([output], [given], opts or dist.AllgatherOptions(), output)
 
     def all_gather_single_coalesced(
         self, outputs: list[torch.Tensor], inputs: list[torch.Tensor], opts: Any = None
     ) -> Any:
         """Gather several tensors on all ranks, each into one."""
-        return self._gathered(outputs, inputs, opts or dist.AllgatherOptions(), outputs)
+        return self._gather(outputs, inputs, opts or dist.AllgatherOptions(), outputs)
 
-    def _gathered(self, outputs: list[torch.Tensor], inputs: list[torch.Tensor], opts: Any, result: Any) -> Any:
+    def _gather(self, outputs: list[torch.Tensor], inputs: list[torch.Tensor], opts: Any, result: Any) -> Any:
         def step(into: torch.Tensor, own: torch.Tensor) -> _Step:
             return (
-                lambda: on_flat(
-                    into, lambda flat: self.engine.allgather(flat.chunk(self.size()), flattened(own), flat)
-                ),
+                lambda: on_flat(into, lambda flat: self.engine.allgather(flat.chunk(self.size()), flatten(own), flat)),
                 lambda: self.inner.all_gather_single(into, own, opts),
             )
 
@@ -228,7 +226,7 @@ class PlanGroup(dist.ProcessGroup):  # type: ignore[misc]  # PyTorch declares no
 
         def step(into: torch.Tensor, parts: list[torch.Tensor]) -> _Step:
             def work() -> bool:
-                flats = [flattened(one) for one in parts]
+                flats = [flatten(one) for one in parts]
                 return on_flat(into, lambda flat: self.engine.reduce_scatter(flat, flats, opts.reduceOp.op))
 
             return work, lambda: self.inner.reduce_scatter([into], [parts], opts)
@@ -237,18 +235,18 @@ class PlanGroup(dist.ProcessGroup):  # type: ignore[misc]  # PyTorch declares no
 
     def reduce_scatter_single(self, output: torch.Tensor, given: torch.Tensor, opts: Any = None) -> Any:
         """Reduce one tensor and leave one part of it per rank."""
-        return self._scattered([output], [given], opts or dist.ReduceScatterOptions(), output)
+        return self._scatter([output], [given], opts or dist.ReduceScatterOptions(), output)
 
     def reduce_scatter_single_coalesced(
         self, outputs: list[torch.Tensor], inputs: list[torch.Tensor], opts: Any = None
     ) -> Any:
         """Reduce several tensors and leave one part of each per rank."""
-        return self._scattered(outputs, inputs, opts or dist.ReduceScatterOptions(), outputs)
+        return self._scatter(outputs, inputs, opts or dist.ReduceScatterOptions(), outputs)
 
-    def _scattered(self, outputs: list[torch.Tensor], inputs: list[torch.Tensor], opts: Any, result: Any) -> Any:
+    def _scatter(self, outputs: list[torch.Tensor], inputs: list[torch.Tensor], opts: Any, result: Any) -> Any:
         def step(into: torch.Tensor, own: torch.Tensor) -> _Step:
             def work() -> bool:
-                parts = flattened(own).chunk(self.size())
+                parts = flatten(own).chunk(self.size())
                 return on_flat(into, lambda flat: self.engine.reduce_scatter(flat, parts, opts.reduceOp.op))
 
             return work, lambda: self.inner.reduce_scatter_single(into, own, opts)
@@ -274,7 +272,7 @@ class PlanGroup(dist.ProcessGroup):  # type: ignore[misc]  # PyTorch declares no
         opts = opts or dist.GatherOptions()
         own, root = inputs[0], opts.rootRank
         into = outputs[0] if outputs else []
-        work = functools.partial(on_flats, into, lambda flats: self.engine.gather(flats, flattened(own), root))
+        work = functools.partial(on_flats, into, lambda flats: self.engine.gather(flats, flatten(own), root))
         return self._do(outputs, own, opts, (work, lambda: self.inner.gather(outputs, inputs, opts)))
 
     def scatter(self, outputs: list[torch.Tensor], inputs: list[list[torch.Tensor]], opts: Any = None) -> Any:
@@ -283,7 +281,7 @@ class PlanGroup(dist.ProcessGroup):  # type: ignore[misc]  # PyTorch declares no
         into, root = outputs[0], opts.rootRank
 
         def work() -> bool:
-            parts = [flattened(one) for one in inputs[0]] if inputs else []
+            parts = [flatten(one) for one in inputs[0]] if inputs else []
             return on_flat(into, lambda flat: self.engine.scatter(flat, parts, root))
 
         return self._do(outputs, into, opts, (work, lambda: self.inner.scatter(outputs, inputs, opts)))
@@ -294,7 +292,7 @@ class PlanGroup(dist.ProcessGroup):  # type: ignore[misc]  # PyTorch declares no
 
         def work() -> bool:
             most = self._most(outputs, inputs)
-            flats = [flattened(one) for one in inputs]
+            flats = [flatten(one) for one in inputs]
             return most is not None and on_flats(outputs, lambda into: self.engine.all_to_all(into, flats, most))
 
         return self._do(outputs, inputs[0], opts, (work, lambda: self._exchange(outputs, inputs, opts)))
@@ -316,11 +314,11 @@ class PlanGroup(dist.ProcessGroup):  # type: ignore[misc]  # PyTorch declares no
         def work() -> bool:
             ranks = self.size()
             if not output_splits and not input_splits:
-                parts = flattened(given).chunk(ranks)
+                parts = flatten(given).chunk(ranks)
                 most: int | None = parts[0].nbytes
                 return on_flat(output, lambda into: self.engine.all_to_all(into.chunk(ranks), parts, most or 0))
-            parts = rows(flattened(given), given, input_splits, ranks)
-            most = self._most(rows(flattened(output), output, output_splits, ranks), parts)
+            parts = rows(flatten(given), given, input_splits, ranks)
+            most = self._most(rows(flatten(output), output, output_splits, ranks), parts)
             return most is not None and on_flat(
                 output, lambda into: self.engine.all_to_all(rows(into, output, output_splits, ranks), parts, most)
             )
@@ -342,8 +340,8 @@ class PlanGroup(dist.ProcessGroup):  # type: ignore[misc]  # PyTorch declares no
     def _exchange(self, outputs: list[torch.Tensor], inputs: list[torch.Tensor], opts: Any) -> Any:
         """Run all-to-all by the inner group, as one tensor for gloo."""
         sizes = [[one.numel() for one in some] for some in (outputs, inputs)]
-        into = torch.cat([flattened(one) for one in outputs])
-        work = self.inner.all_to_all_single(into, torch.cat([flattened(one) for one in inputs]), *sizes, opts)
+        into = torch.cat([flatten(one) for one in outputs])
+        work = self.inner.all_to_all_single(into, torch.cat([flatten(one) for one in inputs]), *sizes, opts)
         work.wait()
         work = as_work(torch.futures.collect_all([]))
         for one, part in zip(outputs, into.split(sizes[0]), strict=True):
@@ -356,7 +354,7 @@ class PlanGroup(dist.ProcessGroup):  # type: ignore[misc]  # PyTorch declares no
         token = torch.zeros(1, dtype=torch.int32, device="cpu" if _default_backend() == "gloo" else "cuda")
         # What is read has come, on a GPU too.
         read = (lambda: token.item() == 0, self.inner.barrier)
-        return self._do([token], token, opts, self._reduced(token, dist.AllreduceOptions()), read)
+        return self._do([token], token, opts, self._reduce(token, dist.AllreduceOptions()), read)
 
     # Names of earlier and later versions of PyTorch.
     _allgather_base = all_gather_single

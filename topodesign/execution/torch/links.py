@@ -17,7 +17,7 @@ def as_work(future: torch.futures.Future[Any]) -> Any:
     return torch._C._distributed_c10d._create_work_from_future(future)  # noqa: SLF001  there is no other
 
 
-def flattened(data: torch.Tensor) -> torch.Tensor:
+def flatten(data: torch.Tensor) -> torch.Tensor:
     """Return data in one dimension: a view if possible, else a copy."""
     return data.contiguous().view(-1)
 
@@ -32,7 +32,7 @@ def on_flats(tensors: Sequence[torch.Tensor], work: Callable[[list[torch.Tensor]
 
     Returns whether the function succeeded.
     """
-    flats = [flattened(one) for one in tensors]
+    flats = [flatten(one) for one in tensors]
     done = work(flats)
     if done:
         for one, flat in zip(tensors, flats, strict=True):

@@ -11,7 +11,7 @@ import torch.distributed as dist
 
 from topodesign.base.errors import ParameterError
 from topodesign.collectives.collective import Collective
-from topodesign.execution.processes import World, started_by
+from topodesign.execution.processes import World, detect_launcher
 from topodesign.execution.torch.links import Carrier
 from topodesign.execution.workspace import Part, Trial
 from topodesign.topology.topology import IntArray
@@ -29,7 +29,7 @@ class TorchWorld(World):
         self._begun = not dist.is_initialized()
         cuda = torch.cuda.is_available() and dist.is_nccl_available()
         if self._begun:
-            if started_by() != "torch":
+            if detect_launcher() != "torch":
                 raise ParameterError(
                     "PyTorch needs a process for every rank; start them: torchrun --nproc-per-node RANKS -m topodesign "
                     "run PLAN --transport torch"

@@ -14,7 +14,7 @@ from itertools import combinations
 
 from topodesign.base.errors import FileFormatError, ParameterError
 from topodesign.base.units import exact_rate
-from topodesign.fabrics.drawing import GB, check_boxes, drawn, duplex, rails
+from topodesign.fabrics.drawing import GB, check_boxes, duplex, make_fabric, rails
 from topodesign.fabrics.fabric import Fabric, FabricLink
 
 CARD = "card"  # how the name of what several ports of one card hang on begins
@@ -137,13 +137,13 @@ def fabric_of(machine: Machine, name: str, boxes: int, rates: Rates, pcie: bool 
             capable += [switches[-1]] if machine.reducing else []
         if with_tree:
             links += _tree(machine, here, filled)
-            switches += [here + top for top in _kept(machine)]
+            switches += [here + top for top in _select_parts(machine)]
         switches += [here + end for end in held if here + end not in switches]
         for rail, (at, rate) in enumerate(cards.values()):
             links += duplex(here + at, f"rail{rail}", rate, "network")
     outer = rails(len(cards))
     nodes = [f"box{box}/{gpu}" for box in range(boxes) for gpu in machine.gpus]
-    fabric = drawn(name, nodes, [*switches, *outer], links, multicast=capable, aggregation=capable)
+    fabric = make_fabric(name, nodes, [*switches, *outer], links, multicast=capable, aggregation=capable)
     return fabric, filled.sentences
 
 
@@ -203,7 +203,7 @@ def _between(machine: Machine, here: str, filled: _Filled) -> Iterator[FabricLin
         yield from duplex(here + gpu, f"{here}nvswitch", count * filled.rate("link", rate), machine.kind)
 
 
-def _kept(machine: Machine) -> list[str]:
+def _select_parts(machine: Machine) -> list[str]:
     """Return the processors and PCIe switches that have devices below."""
     needed = {top for name in [*machine.gpus, *machine.nics] if name in machine.above for top in machine.way_up(name)}
     devices = {*machine.gpus, *machine.nics}
@@ -212,7 +212,7 @@ def _kept(machine: Machine) -> list[str]:
 
 def _tree(machine: Machine, here: str, filled: _Filled) -> Iterator[FabricLink]:
     """Yield the links of PCIe, and between processors."""
-    kept = set(_kept(machine))
+    kept = set(_select_parts(machine))
     for name, (top, rate) in machine.above.items():
         if name in kept or name in machine.gpus:
             yield from duplex(here + name, here + top, filled.rate("pcie", rate), "PCIe")

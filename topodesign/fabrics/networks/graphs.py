@@ -59,7 +59,7 @@ def is_graph(value: object) -> bool:
 
 
 def _from_networkx(graph: nx.Graph, form: str) -> RawNetwork:
-    names = {node: node if isinstance(node, str) else _named(node) for node in graph}
+    names = {node: node if isinstance(node, str) else _name_node(node) for node in graph}
     if len(set(names.values())) < len(names):
         raise FileFormatError("two nodes of the graph have the same name as text")
     edges = [(names[u], names[v], fields or PLAIN) for u, v, fields in graph.edges(data=True)]
@@ -73,11 +73,11 @@ def _from_networkx(graph: nx.Graph, form: str) -> RawNetwork:
     return RawNetwork(form, nodes, edges, graph.is_directed(), about)
 
 
-def _named(node: Any) -> str:
+def _name_node(node: Any) -> str:
     return ",".join(map(str, node)) if isinstance(node, tuple) else str(node)
 
 
-def _parsed(form: str, parse: Callable[[], nx.Graph]) -> RawNetwork:
+def _parse_graph(form: str, parse: Callable[[], nx.Graph]) -> RawNetwork:
     """Return a network that networkx reads, with its errors as ours."""
     try:
         with warnings.catch_warnings():
@@ -93,7 +93,7 @@ def read_graphml(text: str) -> RawNetwork:
     import networkx as nx  # noqa: PLC0415  heavy
 
     _check_xml(text)
-    raw = _parsed("GraphML", lambda: nx.parse_graphml(text))
+    raw = _parse_graph("GraphML", lambda: nx.parse_graphml(text))
     if "None" in raw.nodes:  # networkx takes what is missing for a name
         raise FileFormatError("not GraphML: a node has no id, or an edge lacks one of its ends")
     names = _NODE.findall(_COMMENT.sub("", text))
@@ -118,7 +118,7 @@ def read_gexf(text: str) -> RawNetwork:
     import networkx as nx  # noqa: PLC0415  heavy
 
     _check_xml(text)
-    raw = _parsed("GEXF", lambda: nx.read_gexf(io.BytesIO(text.encode())))
+    raw = _parse_graph("GEXF", lambda: nx.read_gexf(io.BytesIO(text.encode())))
     raw.about.clear()  # the version and the mode of the format
     return _without_ids(raw, re.search(r"<attribute\b[^>]*\btitle\s*=\s*[\"'](id|label|weight)[\"']", text))
 
@@ -138,14 +138,14 @@ def read_gml(text: str) -> RawNetwork:
 
     labels = re.findall(r"\bnode\s*\[[^\[\]]*?\blabel\s+(\"[^\"]*\"|\S+)", text)
     by = "label" if len(labels) == len(re.findall(r"\bnode\s*\[", text)) == len(set(labels)) else "id"
-    return _parsed("GML", lambda: nx.parse_gml(text, label=by))
+    return _parse_graph("GML", lambda: nx.parse_gml(text, label=by))
 
 
 def read_pajek(text: str) -> RawNetwork:
     """Return the network of a Pajek file."""
     import networkx as nx  # noqa: PLC0415  heavy
 
-    return _parsed("Pajek", lambda: nx.parse_pajek(text))
+    return _parse_graph("Pajek", lambda: nx.parse_pajek(text))
 
 
 def is_graph6(line: str) -> bool:
@@ -165,8 +165,8 @@ def read_graph6(text: str) -> RawNetwork:
         raise FileFormatError(f"there are {len(lines)} graphs in the file; keep one line")
     line = lines[0].removeprefix(">>graph6<<").removeprefix(">>sparse6<<")
     if line.startswith(":"):
-        return _parsed("sparse6", lambda: nx.from_sparse6_bytes(line.encode()))
-    return _parsed("graph6", lambda: nx.from_graph6_bytes(line.encode()))
+        return _parse_graph("sparse6", lambda: nx.from_sparse6_bytes(line.encode()))
+    return _parse_graph("graph6", lambda: nx.from_graph6_bytes(line.encode()))
 
 
 def read_matrix_market(text: str) -> RawNetwork:

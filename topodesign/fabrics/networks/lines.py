@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from topodesign.base.errors import FileFormatError
-from topodesign.base.tables import csv_rows, unexpected_row
+from topodesign.base.tables import csv_rows, make_row_error
 from topodesign.fabrics.networks.meaning import Rules
 from topodesign.fabrics.networks.raw import PLAIN, RawNetwork, is_whole
 
@@ -41,7 +41,7 @@ def read_lines(text: str, ending: str, rules: Rules) -> RawNetwork:
         raise FileFormatError("there are no links in the file")
     lengths = {len(cells) for _, cells, _ in rows}
     form = rules.form or {".adjlist": "adjlist", ".edges": "edges", ".edgelist": "edges"}.get(ending, "")
-    if not form and not lengths <= {2, 3} and not _all_numbers(rows):
+    if not form and not lengths <= {2, 3} and not _are_numbers(rows):
         number, cells, _ = next(row for row in rows if len(row[1]) not in {2, 3} or not all(map(is_whole, row[1])))
         raise FileFormatError(
             f"line {number}: {' '.join(cells)[:40]!r} is not an edge, and begins no known format (see networks.md)"
@@ -53,7 +53,7 @@ def read_lines(text: str, ending: str, rules: Rules) -> RawNetwork:
     return _edges(rows, rules)
 
 
-def _all_numbers(rows: list[tuple[int, list[str], Mapping[str, Any]]]) -> bool:
+def _are_numbers(rows: list[tuple[int, list[str], Mapping[str, Any]]]) -> bool:
     return all(is_whole(cell) for _, cells, _ in rows for cell in cells)
 
 
@@ -65,7 +65,7 @@ def _edges(rows: list[tuple[int, list[str], Mapping[str, Any]]], rules: Rules) -
     if len(rows) > 1 and len(heading) == 3 and {len(cells) for _, cells, _ in rows[1:]} == {2}:
         hosts, count, radix = heading  # a host-switch graph of Graph Golf
         used = {int(cell) for _, cells, _ in rows[1:] for cell in cells if is_whole(cell)}
-        if used and max(used) == hosts + count - 1 and _all_numbers(rows):
+        if used and max(used) == hosts + count - 1 and _are_numbers(rows):
             switches, rows = range(hosts, hosts + count), rows[1:]
             notes.append(f"line 1 is a heading: {hosts} hosts, then {count} switches of {radix} ports")
     elif len(rows) > 2 and len(heading) in {1, 2}:
@@ -129,7 +129,7 @@ def read_csv(text: str, rules: Rules) -> RawNetwork:
     for number, cells in rows:
         words = [cell.strip() for cell in cells]
         if len(words) != len(header) or not words[source] or not words[target]:
-            raise unexpected_row(number, cells, f"{','.join(header)[:60]}")
+            raise make_row_error(number, cells, f"{','.join(header)[:60]}")
         said: dict[str, Any] = {name: words[at] for at, name in columns if words[at] and at != way}
         if "capacity" in said and is_whole(said["capacity"]):
             said["capacity"] = int(said["capacity"])

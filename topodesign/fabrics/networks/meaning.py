@@ -20,10 +20,10 @@ from typing import Any, NoReturn
 from topodesign.base.errors import FileFormatError, ParameterError, UnitError
 from topodesign.base.strict_json import parse_json
 from topodesign.base.units import parse_bandwidth, parse_time
-from topodesign.base.wording import listed, suggest
+from topodesign.base.wording import join_words, suggest
 from topodesign.fabrics.fabric import LONGEST_NAME
 from topodesign.fabrics.networks.network import Network
-from topodesign.fabrics.networks.ours import latencies_of, prices_of, shared_limits, shown
+from topodesign.fabrics.networks.ours import format_value, latencies_of, prices_of, shared_limits
 from topodesign.fabrics.networks.raw import PLAIN, RawNetwork, is_whole
 from topodesign.topology.topology import check_buildable
 
@@ -170,14 +170,14 @@ def _about(raw: RawNetwork) -> dict[str, Any]:
     for word, value in raw.about.items():
         if word in {"shared", "latency", "prices"}:
             if not isinstance(value, str):
-                raise FileFormatError(f"{word}: expected text, not {shown(value)}; put it in quotes")
+                raise FileFormatError(f"{word}: expected text, not {format_value(value)}; put it in quotes")
             about[word] = parse_json(value)
         elif word == "unequal":
             if not isinstance(value, bool):
-                raise FileFormatError(f"unequal: expected true or false, not {shown(value)}")
+                raise FileFormatError(f"unequal: expected true or false, not {format_value(value)}")
         elif word == "name":
             if not isinstance(value or "", str):
-                raise FileFormatError(f"name: expected text, not {shown(value)}; put it in quotes")
+                raise FileFormatError(f"name: expected text, not {format_value(value)}; put it in quotes")
         elif isinstance(value, str) and _UNITS.fullmatch(value) and not _is_unit_name(_plain(word), value):
             raise FileFormatError(f"the graph's attribute {word[:50]!r} is a unit, and does not say of what; remove it")
         elif value and (isinstance(value, dict | list) or str(value).strip()[:1] in {"{", "["} or _plain(word) in both):
@@ -204,7 +204,7 @@ def _roles(raw: RawNetwork, rules: Rules, order: list[str], notes: list[str]) ->
         for name, value in fields.items():
             if value is not None:
                 columns.setdefault(str(name), {})[node] = value
-    able = {power: _flagged(power, columns.pop(power, {}), order) for power in _POWERS}
+    able = {power: _find_flagged(power, columns.pop(power, {}), order) for power in _POWERS}
     switches = set(able["switch"])
     if rules.switch:
         switches |= {node for node in order if any(fnmatchcase(node, pattern) for pattern in rules.switch)}
@@ -224,16 +224,16 @@ def _roles(raw: RawNetwork, rules: Rules, order: list[str], notes: list[str]) ->
             _check_node_attribute(name, values, known=bool(switches))
         ignored.append(name)
     if ignored:
-        notes.append(f"not used of nodes: {listed(sorted(ignored))}")
+        notes.append(f"not used of nodes: {join_words(sorted(ignored))}")
     able["switch"] = tuple(node for node in order if node in switches)
     return able
 
 
-def _flagged(power: str, said: Mapping[str, Any], order: Sequence[str]) -> tuple[str, ...]:
+def _find_flagged(power: str, said: Mapping[str, Any], order: Sequence[str]) -> tuple[str, ...]:
     """Return the nodes whose attribute is true."""
     for node, value in said.items():
         if not isinstance(value, bool):
-            raise FileFormatError(f"{power} of node '{node[:50]}': expected true or false, not {shown(value)}")
+            raise FileFormatError(f"{power} of node '{node[:50]}': expected true or false, not {format_value(value)}")
     return tuple(node for node in order if said.get(node, False))
 
 
@@ -250,7 +250,7 @@ def _switches_by(
     if not forced and len(set(words.values())) == 1 and not switches and len(words) == len(raw.nodes):
         return set() if hosts else None
     if other is not None:
-        said = f"has {name} {shown(values[other])}" if other in values else f"has no {name}"
+        said = f"has {name} {format_value(values[other])}" if other in values else f"has no {name}"
         raise FileFormatError(
             f"node {other[:50]!r} {said}, which names neither a host nor a switch; use words such as host and switch, "
             f"or say --read switch=PATTERN and --read ignore={name}"
@@ -407,8 +407,8 @@ class _Edges:
             number = int(number)
         if not isinstance(number, Integral) or isinstance(number, bool) or not 1 <= int(number) < 2**63:
             raise FileFormatError(
-                f"{self.where(place)}: the {name} must be an integer above zero, not {shown(value)}; capacities with "
-                "a unit are bandwidths"
+                f"{self.where(place)}: the {name} must be an integer above zero, not {format_value(value)}; "
+                "capacities with a unit are bandwidths"
             )
         return int(number)
 
@@ -437,7 +437,7 @@ class _Edges:
         for place, value in self.columns.get("class", {}).items():
             if not isinstance(value, str):
                 raise FileFormatError(
-                    f"class of {self.where(place)}: expected text, not {shown(value)}; put it in quotes"
+                    f"class of {self.where(place)}: expected text, not {format_value(value)}; put it in quotes"
                 )
             if not self.raw.exact and (_number(value) is not None or _rate_text(value) is not None):
                 raise FileFormatError(f"class of {self.where(place)}: {value!r:.40} may be a capacity; rename it")
@@ -464,7 +464,7 @@ class _Edges:
         quiet = {"key"} if self.capacity_said else {"weight", "key"}  # a weight of 1 everywhere says nothing
         rest = sorted(set(self.columns) - self.used - set(self.unknown) - quiet)
         if rest:
-            self.notes.append(f"not used of links: {listed(rest)}")
+            self.notes.append(f"not used of links: {join_words(rest)}")
         return kinds, latency
 
     def _seconds(self, name: str, place: int, value: Any, unit: str) -> Fraction:
@@ -539,15 +539,15 @@ def _decimal(value: object) -> str:
 
 def _rate_text(value: object) -> Fraction | None:
     """Return bytes per second of a text with a unit, or None."""
-    rate = _said(parse_bandwidth, value)
+    rate = _parse_quantity(parse_bandwidth, value)
     return None if rate is None else rate / 8
 
 
 def _time_text(value: object) -> Fraction | None:
-    return _said(parse_time, value)
+    return _parse_quantity(parse_time, value)
 
 
-def _said(parse: Callable[[str], Fraction], value: object) -> Fraction | None:
+def _parse_quantity(parse: Callable[[str], Fraction], value: object) -> Fraction | None:
     """Return the quantity of a text with a unit, or None."""
     if not isinstance(value, str) or not value[:1].isdigit():
         return None

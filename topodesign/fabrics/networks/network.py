@@ -9,7 +9,7 @@ from pathlib import Path
 
 from topodesign.base.errors import FileFormatError, ParameterError, TopologyError
 from topodesign.base.text_files import naming
-from topodesign.base.wording import counted
+from topodesign.base.wording import count_noun
 from topodesign.fabrics.fabric import NODE_BANDWIDTH, Fabric, FabricLink, Price, Shared
 from topodesign.topology.topology import Topology
 
@@ -57,10 +57,10 @@ class Network:
     def __str__(self) -> str:
         """Return one line that says what was understood."""
         switches = len(self.able.get("switch", ()))
-        size = counted(len(self.names) - switches, "node")
+        size = count_noun(len(self.names) - switches, "node")
         if switches:
-            size += f", {counted(switches, 'switch', 'switches')}"
-        return "; ".join([f"{self.name}: {self.form}, {size}, {counted(len(self.links), 'link')}", *self.notes])
+            size += f", {count_noun(switches, 'switch', 'switches')}"
+        return "; ".join([f"{self.name}: {self.form}, {size}, {count_noun(len(self.links), 'link')}", *self.notes])
 
     @property
     def is_fabric(self) -> bool:

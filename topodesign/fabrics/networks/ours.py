@@ -94,7 +94,7 @@ def read_links(data: dict[str, Any]) -> RawNetwork:
 def latencies_of(value: Any) -> dict[str, Fraction]:
     """Return seconds for each class of links."""
     if not isinstance(value, dict):
-        raise FileFormatError(f"latency: expected a time for each class of links, not {shown(value)}")
+        raise FileFormatError(f"latency: expected a time for each class of links, not {format_value(value)}")
     where = {kind: f"latency.{kind[:50]}" for kind in value}
     return {kind: parse_value(parse_time, _text(time, where[kind]), where[kind]) for kind, time in value.items()}
 
@@ -102,12 +102,12 @@ def latencies_of(value: Any) -> dict[str, Fraction]:
 def prices_of(value: Any) -> dict[str, Price]:
     """Return the price of each class of links; a JSON cost may be a number."""
     if not isinstance(value, dict):
-        raise FileFormatError(f"prices: expected a price for each class of links, not {shown(value)}")
+        raise FileFormatError(f"prices: expected a price for each class of links, not {format_value(value)}")
     found = {}
     for kind, said in value.items():
         where = f"prices.{kind[:50]}"
         number = isinstance(said, int | float) and not isinstance(said, bool)
-        found[kind] = parse_value(parse_price, shown(said) if number else _text(said, where), where)
+        found[kind] = parse_value(parse_price, format_value(said) if number else _text(said, where), where)
     return found
 
 
@@ -148,7 +148,7 @@ def parse_value(parse: Callable[[str], _Value], text: str, where: str) -> _Value
         raise FileFormatError(f"{where}: {error}") from None
 
 
-def shown(value: Any) -> str:
+def format_value(value: Any) -> str:
     """Return a value of a file as messages show it."""
     if value is None or isinstance(value, bool):
         return {None: "nothing", True: "true", False: "false"}[value]
@@ -162,7 +162,7 @@ def _fields(value: Any, where: str, required: tuple[str, ...], optional: tuple[s
     """Return a mapping after a check of its field names."""
     before = f"{where}: " if where else ""
     if not isinstance(value, dict):
-        raise FileFormatError(f"{before}expected fields {', '.join(required)}, not {shown(value)}")
+        raise FileFormatError(f"{before}expected fields {', '.join(required)}, not {format_value(value)}")
     for field in value:
         if field not in required + optional:
             hint = suggest(field, required + optional, most=1, like=0.6)
@@ -175,19 +175,19 @@ def _fields(value: Any, where: str, required: tuple[str, ...], optional: tuple[s
 
 def _list(value: Any, where: str) -> list[Any]:
     if not isinstance(value, list):
-        raise FileFormatError(f"{where}: expected a list, not {shown(value)}")
+        raise FileFormatError(f"{where}: expected a list, not {format_value(value)}")
     return value
 
 
 def _text(value: Any, where: str) -> str:
     if not isinstance(value, str):
-        raise FileFormatError(f"{where}: expected text, not {shown(value)}; put it in quotes")
+        raise FileFormatError(f"{where}: expected text, not {format_value(value)}; put it in quotes")
     return value
 
 
 def _flag(value: Any, where: str) -> bool:
     if not isinstance(value, bool):
-        raise FileFormatError(f"{where}: expected true or false, not {shown(value)}")
+        raise FileFormatError(f"{where}: expected true or false, not {format_value(value)}")
     return value
 
 

@@ -149,7 +149,7 @@ def _read_text(text: str, ending: str, rules: Rules) -> RawNetwork:
 
 def _read_json(data: Any) -> RawNetwork:
     if not isinstance(data, dict):
-        raise FileFormatError(f'expected {{"nodes": ..., "links": ...}}, not {ours.shown(data)}')
+        raise FileFormatError(f'expected {{"nodes": ..., "links": ...}}, not {ours.format_value(data)}')
     if "gpus_per_node" in data:
         return tools.read_taccl(data)
     if "TopologyParams" in data:

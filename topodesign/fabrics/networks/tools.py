@@ -11,7 +11,7 @@ from typing import Any
 from topodesign.base.errors import FileFormatError
 from topodesign.base.units import exact_rate, read_number
 from topodesign.fabrics.machines.xml import parse_xml
-from topodesign.fabrics.networks.ours import shown
+from topodesign.fabrics.networks.ours import format_value
 from topodesign.fabrics.networks.raw import PLAIN, RawNetwork, is_whole
 from topodesign.topology.topology import check_buildable
 
@@ -206,7 +206,7 @@ def read_astra(data: dict[str, Any]) -> RawNetwork:
                 nodes[name] = {"switch": True}
                 pairs = [(one, name) for one in row]
             else:
-                raise FileFormatError(f"topology: {shown(shape)} is none of Ring, FullyConnected and Switch")
+                raise FileFormatError(f"topology: {format_value(shape)} is none of Ring, FullyConnected and Switch")
             edges += [(u, v, said) for u, v in pairs if u != v]
         stride *= size
     note = "bandwidths are those of each link, in GB/s of 2^30 bytes as ASTRA-sim counts them"

@@ -13,10 +13,10 @@ make up:
 tests/graphs/expansions.
 """
 
-from topodesign.base.doors import members
+from topodesign.base.entry_points import load_members
 from topodesign.graphs.expansions.expansion import Expansion
 
 EXPANSIONS: tuple[Expansion, ...] = tuple(
-    sorted(members("topodesign.graphs.expansions", Expansion), key=lambda one: one.name)
+    sorted(load_members("topodesign.graphs.expansions", Expansion), key=lambda one: one.name)
 )
 """All expansions of the modules of this folder, by name."""

@@ -48,17 +48,17 @@ def _symmetry(base: Topology, copies: int) -> Symmetry:
 
     def make() -> list[NDArray[np.int64]]:
         every = np.zeros((0, nodes), dtype=np.int32) if known is None else known.generators
-        return [_lifted(one, copies) for one in every] + [_turned(nodes, copies)]
+        return [_lift_permutation(one, copies) for one in every] + [_rotate_copies(nodes, copies)]
 
     return Symmetry(nodes * copies, tuple(node * copies for node in first), make)
 
 
-def _lifted(permutation: Permutation, copies: int) -> IntArray:
+def _lift_permutation(permutation: Permutation, copies: int) -> IntArray:
     image: IntArray = (permutation.astype(np.int64)[:, None] * copies + np.arange(copies)).ravel()
     return image
 
 
-def _turned(nodes: int, copies: int) -> IntArray:
+def _rotate_copies(nodes: int, copies: int) -> IntArray:
     image: IntArray = (np.arange(nodes)[:, None] * copies + (np.arange(copies) + 1) % copies).ravel()
     return image
 

@@ -12,7 +12,7 @@ from topodesign.base.cost import Basis, Cost
 from topodesign.base.errors import ParameterError
 from topodesign.collectives import REDUCE_SCATTER
 from topodesign.graphs.expansions.expansion import Base, Claim, Expansion, require_base, require_count
-from topodesign.graphs.expansions.lifting import both_ways
+from topodesign.graphs.expansions.lifting import lift_both_ways
 from topodesign.plans.rounds import Rounds
 from topodesign.plans.rounds_ops import assemble, check_rows, rescale
 from topodesign.topology.symmetry import Symmetry
@@ -84,7 +84,7 @@ def claim(base: Base, n: int) -> Claim:
     return Claim(cost, Basis.BOUND if len(back) == 1 else Basis.SCHEDULE)
 
 
-@both_ways(_SIGNATURE)
+@lift_both_ways(_SIGNATURE)
 def lift(base: Topology, schedule: Rounds, n: int) -> Rounds:
     """Return the schedule in which every copy of a node sends as the node does.
 

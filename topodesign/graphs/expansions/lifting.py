@@ -14,7 +14,7 @@ from topodesign.plans.rounds_ops import allreduce, canonical, find_links, halves
 from topodesign.topology.topology import IntArray, Topology
 
 
-def both_ways(
+def lift_both_ways(
     signature: str, numbering: Callable[[Topology], IntArray] | None = None
 ) -> Callable[[Callable[..., Rounds]], Lift]:
     """Make a lift of reduce-scatters a lift of all collectives.
@@ -40,7 +40,7 @@ def both_ways(
                 return allreduce(*(lifted(*part) for part in zip(*parts, strict=True)))
             if collective == REDUCE_SCATTER:
                 return canonical(lift(*args))
-            result = reverse(lift(*(_turned(argument) for argument in args)))
+            result = reverse(lift(*(_reverse_argument(argument) for argument in args)))
             return canonical(result if numbering is None else relabel(result, numbering(args[0])))
 
         return lifted
@@ -48,7 +48,7 @@ def both_ways(
     return extend
 
 
-def _turned(argument: Any) -> Any:
+def _reverse_argument(argument: Any) -> Any:
     if isinstance(argument, Topology):
         return argument.transpose()
     return reverse(argument) if isinstance(argument, Rounds) else argument  # or a parameter of the expansion

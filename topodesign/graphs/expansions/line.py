@@ -12,7 +12,7 @@ from topodesign.base.cost import Basis, Cost
 from topodesign.base.errors import ParameterError
 from topodesign.collectives import REDUCE_SCATTER
 from topodesign.graphs.expansions.expansion import Base, Claim, Expansion, require_base, require_count
-from topodesign.graphs.expansions.lifting import both_ways
+from topodesign.graphs.expansions.lifting import lift_both_ways
 from topodesign.plans.rounds import Rounds
 from topodesign.plans.rounds_ops import assemble, check_rows, find_links, rescale
 from topodesign.topology.symmetry import Symmetry
@@ -97,11 +97,11 @@ def claim(base: Base, k: int = 1) -> Claim:
     d, n = base.degree, base.nodes
     added = sum((Fraction(1, n * d**i) for i in range(k)), Fraction(0))
     exact = k == 1 and d > 1 and all(len(distances) > 1 for distances in base.returns)
-    exact = exact or (d > 1 and base.simple and base.topology.is_regular and _seen_in_full(base, k))
+    exact = exact or (d > 1 and base.simple and base.topology.is_regular and _reaches_all(base, k))
     return Claim(Cost(base.cost.steps + k, base.cost.bandwidth + added), Basis.THEOREM if exact else Basis.BOUND)
 
 
-def _seen_in_full(base: Base, k: int) -> bool:
+def _reaches_all(base: Base, k: int) -> bool:
     """Return whether walks of k links reach all nodes at all distances.
 
     To every node u, for every distance x, along nodes that are not that far from u.
@@ -149,7 +149,7 @@ def _names(base: Topology) -> IntArray:
     return np.lexsort((tail, head))
 
 
-@both_ways(_SIGNATURE, _names)
+@lift_both_ways(_SIGNATURE, _names)
 def _lift_once(base: Topology, schedule: Rounds) -> Rounds:
     link = find_links(base, schedule)
     width = base.capacity[link]

@@ -5,10 +5,10 @@ For more ports than other nodes.
 
 from __future__ import annotations
 
-from topodesign.base.arrays import sealed
+from topodesign.base.arrays import seal_array
 from topodesign.base.cost import Basis
 from topodesign.graphs.expansions.expansion import Base, Claim, Expansion, require_base, require_count
-from topodesign.graphs.expansions.lifting import both_ways
+from topodesign.graphs.expansions.lifting import lift_both_ways
 from topodesign.plans.rounds import Rounds
 from topodesign.topology.topology import Topology
 
@@ -20,7 +20,7 @@ def graph(base: Topology, m: int) -> Topology:
     topology = require_base(base, _SIGNATURE)
     times = require_count(m, _SIGNATURE)
     return Topology(
-        topology.nodes, topology.src, topology.dst, sealed(topology.capacity * times), symmetry=topology.symmetry
+        topology.nodes, topology.src, topology.dst, seal_array(topology.capacity * times), symmetry=topology.symmetry
     )
 
 
@@ -32,7 +32,7 @@ def claim(base: Base, m: int) -> Claim:  # noqa: ARG001  every m has the same co
     return Claim(base.cost, Basis.THEOREM)
 
 
-@both_ways(_SIGNATURE)
+@lift_both_ways(_SIGNATURE)
 def lift(base: Topology, schedule: Rounds, m: int) -> Rounds:  # noqa: ARG001  every m has the same schedule
     """Return the base's schedule; m parallel links share a link's data."""
     require_count(m, _SIGNATURE)

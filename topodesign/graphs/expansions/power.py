@@ -9,7 +9,7 @@ import numpy as np
 from topodesign.base.cost import Basis, Cost
 from topodesign.collectives import REDUCE_SCATTER
 from topodesign.graphs.expansions.expansion import Base, Claim, Expansion, require_base, require_count
-from topodesign.graphs.expansions.lifting import both_ways
+from topodesign.graphs.expansions.lifting import lift_both_ways
 from topodesign.graphs.expansions.product import claim as product_claim
 from topodesign.graphs.expansions.product import graph as product_graph
 from topodesign.plans.rounds import Rounds
@@ -53,7 +53,7 @@ def claim(base: Base, n: int) -> Claim:
     return Claim(Cost(n * base.cost.steps, base.cost.bandwidth * factor), basis)
 
 
-@both_ways(_SIGNATURE)
+@lift_both_ways(_SIGNATURE)
 def lift(base: Topology, schedule: Rounds, n: int) -> Rounds:
     """Return the schedule that reduces along coordinates, the last one first.
 

@@ -15,7 +15,7 @@ from topodesign.base.cost import Basis, Cost
 from topodesign.base.errors import InfeasibleError, ParameterError, ScheduleError, TooLargeError
 from topodesign.collectives import REDUCE_SCATTER
 from topodesign.graphs.expansions.expansion import Base, Claim, Expansion, require_base
-from topodesign.graphs.expansions.lifting import both_ways
+from topodesign.graphs.expansions.lifting import lift_both_ways
 from topodesign.plans.rounds import COLUMNS, Rounds
 from topodesign.plans.rounds_ops import assemble, canonical, check_rows, check_units, find_links
 from topodesign.topology.symmetry import Symmetry
@@ -92,7 +92,7 @@ def claim(*factors: Base) -> Claim | None:
     return Claim(Cost(sum(base.cost.steps for base in factors), Fraction(nodes - 1, nodes)), Basis.THEOREM)
 
 
-@both_ways(_SIGNATURE)
+@lift_both_ways(_SIGNATURE)
 def lift(*factors: Any) -> Rounds:
     """Return the schedule of distances, split over all factors.
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from topodesign.base.cost import Basis, Cost, spare_factor
 from topodesign.graphs.expansions.expansion import Base, Claim, Expansion, require_base, require_count
-from topodesign.graphs.expansions.lifting import both_ways
+from topodesign.graphs.expansions.lifting import lift_both_ways
 from topodesign.plans.rounds import Rounds
 from topodesign.topology.topology import Topology
 
@@ -37,7 +37,7 @@ def claim(base: Base, k: int = 1) -> Claim:
     return Claim(Cost(base.cost.steps, spare_factor(base.degree, k) * base.cost.bandwidth), Basis.THEOREM)
 
 
-@both_ways(_SIGNATURE)
+@lift_both_ways(_SIGNATURE)
 def lift(base: Topology, schedule: Rounds, k: int = 1) -> Rounds:  # noqa: ARG001  every k has the same schedule
     """Return the schedule itself."""
     require_count(k, _SIGNATURE)

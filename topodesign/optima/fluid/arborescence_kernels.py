@@ -14,7 +14,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from topodesign.base.compiled import Ints, tiered
+from topodesign.base.compiled import Ints, tier_kernel
 
 Prices = NDArray[Any]  # square: the price from row to column
 
@@ -23,7 +23,7 @@ def _work(prices: Prices, *_: object) -> int:
     return 4 * len(prices) ** 2
 
 
-@tiered(_work)
+@tier_kernel(_work)
 def grow(prices: Prices, root: int, room: tuple[Prices, Prices], parent: Ints, up: Ints, weight: Prices) -> None:
     """Find the cheapest arborescence from a root to all.
 
@@ -87,7 +87,7 @@ def grow(prices: Prices, root: int, room: tuple[Prices, Prices], parent: Ints, u
                 inner = up[inner]
 
 
-@tiered(_work)
+@tier_kernel(_work)
 def cuts_hold(prices: Prices, root: int, up: Ints, weight: Prices, room: Prices) -> bool:
     """Return whether the cuts of :func:`grow` prove its price.
 

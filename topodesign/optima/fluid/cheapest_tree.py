@@ -99,13 +99,13 @@ class Ways:
         distance = np.full((len(self.ends), network.vertices), self.far, dtype=weights.dtype)
         distance[np.arange(len(self.ends)), self.ends] = 0
         while True:
-            found = np.minimum.reduceat(self._passed(distance)[:, src] + weight, starts, axis=1)
+            found = np.minimum.reduceat(self._get_distances(distance)[:, src] + weight, starts, axis=1)
             better = np.minimum(distance[:, goals], found)
             if np.array_equal(better, distance[:, goals]):
                 return distance
             distance[:, goals] = better
 
-    def _passed(self, distance: NDArray[Any]) -> NDArray[Any]:
+    def _get_distances(self, distance: NDArray[Any]) -> NDArray[Any]:
         """Return the distances of vertices that a path can continue from."""
         passed = distance.copy()
         passed[:, self._shut] = self.far
@@ -159,7 +159,7 @@ class Ways:
 
     def proven(self) -> bool:
         """Whether no arc shortens a path, which proves the distances."""
-        longer = self._passed(self.distance)[:, self.network.src] + self.weights
+        longer = self._get_distances(self.distance)[:, self.network.src] + self.weights
         return bool(np.all(np.minimum(longer, self.far) >= self.distance[:, self.network.dst]))
 
 

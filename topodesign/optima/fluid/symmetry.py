@@ -18,7 +18,7 @@ from topodesign.optima.fluid.cheapest_tree import Tree
 from topodesign.optima.fluid.network import Network
 from topodesign.topology.automorphisms import find_automorphisms
 from topodesign.topology.finite_field import is_prime
-from topodesign.topology.symmetry import joined, orbits_under
+from topodesign.topology.symmetry import join_orbits, orbits_under
 from topodesign.topology.topology import IntArray
 
 _TURNS = 6  # images that leave the root where it is, of each tree
@@ -111,7 +111,7 @@ class Symmetry:
         If a search finds them, they are a group: then they load links alike that it exchanges.
         """
         if point not in self._groups:
-            self._groups[point] = self._group(point) or self._any(point)
+            self._groups[point] = self._group(point) or self._get_generators(point)
         return self._groups[point]
 
     @cached_property
@@ -122,7 +122,7 @@ class Symmetry:
         """Return where an automorphism brings a point."""
         return int(self.network.images(np.array([point]), order)[0])
 
-    def _any(self, point: int) -> dict[int, IntArray]:
+    def _get_generators(self, point: int) -> dict[int, IntArray]:
         found = {point: np.arange(self.network.vertices)}
         todo = [point]
         for one in todo:
@@ -133,7 +133,7 @@ class Symmetry:
                     todo.append(image)
         return found
 
-    def _drawn(self, rng: np.random.Generator) -> IntArray:
+    def _draw_automorphism(self, rng: np.random.Generator) -> IntArray:
         """Return an automorphism of prime order, or none at all."""
         drawn = np.arange(self.network.vertices)
         for number in rng.integers(len(self.generators), size=int(rng.integers(1, 3 * len(self.generators) + 1))):
@@ -153,11 +153,11 @@ class Symmetry:
         group = [np.arange(self.network.vertices)]
         kept: list[IntArray] = []
         suggested = [hint for hint in self.hints if _images(self.network, hint) is not None] if len(orbit) > 1 else []
-        drawn = (self._drawn(rng) for _ in range(_DRAWS if len(orbit) > 1 else 0))
+        drawn = (self._draw_automorphism(rng) for _ in range(_DRAWS if len(orbit) > 1 else 0))
         for step in itertools.chain(suggested, drawn):
             if np.any(self.network.images(orbit, step) == orbit):
                 continue
-            larger = _generated([*kept, step], orbit, self.network)
+            larger = _generate_group([*kept, step], orbit, self.network)
             if larger is not None and len(larger) > len(group):
                 group = larger
                 kept.append(step)
@@ -240,14 +240,14 @@ def find_symmetry(
 
     Numbers in the names of the vertices suggest automorphisms.
     """
-    generators = [] if apart else _found(network, list(fixed))
+    generators = [] if apart else _find_automorphisms(network, list(fixed))
     moved = [_images(network, generator) for generator in generators]
     kept = [(g, *both) for g, both in zip(generators, moved, strict=True) if both is not None]
     vertices, arcs, limits = zip(*kept, strict=True) if kept else ((), (), ())
-    return Symmetry(network, vertices, arcs, limits, () if apart else tuple(_suggested(names)))
+    return Symmetry(network, vertices, arcs, limits, () if apart else tuple(_suggest_permutations(names)))
 
 
-def _suggested(names: Sequence[str]) -> Iterator[IntArray]:
+def _suggest_permutations(names: Sequence[str]) -> Iterator[IntArray]:
     """Yield permutations that follow numbers in names, such as boxes or rails."""
     parts = [re.findall(r"[^0-9]+|[0-9]+", name) for name in names]
     place = {name: at for at, name in enumerate(names)}
@@ -299,7 +299,7 @@ def _power(permutation: IntArray, times: int) -> IntArray:
     return result
 
 
-def _generated(elements: list[IntArray], orbit: IntArray, network: Network) -> list[IntArray] | None:
+def _generate_group(elements: list[IntArray], orbit: IntArray, network: Network) -> list[IntArray] | None:
     """Return the generated group, or None if it is not free."""
     identity = np.arange(len(elements[0]))
     found = {identity.tobytes(): identity}
@@ -317,7 +317,7 @@ def _generated(elements: list[IntArray], orbit: IntArray, network: Network) -> l
     return todo
 
 
-def _found(network: Network, fixed: list[int]) -> list[IntArray]:
+def _find_automorphisms(network: Network, fixed: list[int]) -> list[IntArray]:
     """Return the automorphisms that keep all and fix some vertices."""
     takes_part, single = np.isin(np.arange(network.vertices), network.nodes).tolist(), len(network.src)
     able = zip(takes_part, network.copies.tolist(), network.adds.tolist(), strict=True)
@@ -369,7 +369,7 @@ def sets_of_relays(network: Network, root: int, most: int) -> list[tuple[int, ..
                 continue
             still = [one for one in relays if one not in {relay, other}]
             if first[relay] == relay and find_symmetry(network, fixed=[root, *still]).root_of[relay] == other:
-                first = _exchanged(first, relay, other, at_root.generators)
+                first = _join_exchanged(first, relay, other, at_root.generators)
     groups = [[relay for relay in relays if first[relay] == one] for one in sorted({int(first[r]) for r in relays})]
     if math.prod(len(group) + 1 for group in groups) > most:
         return None
@@ -377,14 +377,14 @@ def sets_of_relays(network: Network, root: int, most: int) -> list[tuple[int, ..
     return [tuple(itertools.chain(*(group[:n] for group, n in zip(groups, many, strict=True)))) for many in counts]
 
 
-def _exchanged(first: IntArray, one: int, other: int, generators: tuple[IntArray, ...]) -> IntArray:
+def _join_exchanged(first: IntArray, one: int, other: int, generators: tuple[IntArray, ...]) -> IntArray:
     """Return vertex groups joined by exchanges under symmetry."""
     pairs = {(one, other)}
     todo = [(one, other)]
     for u, v in todo:
         swapped = np.arange(len(first))
         swapped[[u, v]] = v, u
-        first = joined(first, swapped)
+        first = join_orbits(first, swapped)
         for generator in generators:
             image = min(int(generator[u]), int(generator[v])), max(int(generator[u]), int(generator[v]))
             if image not in pairs and len(pairs) < len(first):

@@ -41,14 +41,14 @@ from topodesign.solve.certificate import Certificate, common_denominator
 from topodesign.solve.maxflow import (
     LARGEST,
     Side,
-    balanced_part,
+    balance_switches,
     compute_nodes,
     crossing,
-    demanded,
-    rooted_network,
-    scaled,
+    iterate_violated_cuts,
+    make_rooted_network,
+    scale_capped,
+    sum_demand,
     surplus,
-    violated_cuts,
     worst_ratio,
 )
 from topodesign.solve.program import Entries, Program
@@ -127,7 +127,7 @@ def allreduce_optimum(topology: Topology) -> AllreduceOptimum:
     throughput, roots = composed, tuple(Fraction(1, len(nodes)) for _ in nodes)
     halves: _Halves = {}
     bounds: list[_Bound] = []
-    for found in _apart(topology, nodes, times):
+    for found in _bound_disjoint(topology, nodes, times):
         bounds.append(found)
         if found[0] == composed:  # none is lower
             break
@@ -143,7 +143,7 @@ def allreduce_optimum(topology: Topology) -> AllreduceOptimum:
     return AllreduceOptimum(throughput, bound, composed, roots, cuts, prices, halves)
 
 
-def composed_rate(topology: Topology) -> Fraction:
+def compute_composed_rate(topology: Topology) -> Fraction:
     """Return the rate of reduce-scatter and then allgather."""
     times = [optimum(graph).inverse_rate for graph in (topology, topology.transpose())]
     return (topology.nodes - len(topology.switches)) / sum(times, Fraction(0))
@@ -161,7 +161,7 @@ def not_looked_for(topology: Topology) -> str:
 # -- a proof without a program ----------------------------------------------------------------------------------------
 
 
-def _apart(topology: Topology, nodes: list[int], times: Sequence[Fraction]) -> Iterator[_Bound]:
+def _bound_disjoint(topology: Topology, nodes: list[int], times: Sequence[Fraction]) -> Iterator[_Bound]:
     """Yield bounds from disjoint sets with all compute nodes.
 
     The sets are bottlenecks of the allgather (links into them count) or of the reduce-scatter (links out of them), the
@@ -187,8 +187,8 @@ def _apart(topology: Topology, nodes: list[int], times: Sequence[Fraction]) -> I
 
 def _tight_sets(topology: Topology, nodes: list[int], time: Fraction) -> list[frozenset[int]]:
     """Return the smallest tight sets around nodes for an allgather."""
-    demand = scaled(np.ones(len(nodes), dtype=np.int64), time.denominator)
-    network = rooted_network(topology, scaled(topology.capacity, time.numerator), demand)
+    demand = scale_capped(np.ones(len(nodes), dtype=np.int64), time.denominator)
+    network = make_rooted_network(topology, scale_capped(topology.capacity, time.numerator), demand)
     rows = flow_kernels.least_tight_sets(network, np.array(nodes), int(demand.sum()))
     return list(dict.fromkeys(frozenset(np.flatnonzero(row).tolist()) for row in rows if not row[nodes].all()))
 
@@ -251,7 +251,7 @@ class _Cuts:
         for whole in (_whole(solution.columns), rounded):
             try:
                 if whole is not None:
-                    yield self._reached(*whole)
+                    yield self._read_throughput(*whole)
                     return
             except (InfeasibleError, TooLargeError):
                 continue
@@ -279,10 +279,10 @@ class _Cuts:
         bound = sum(map(Fraction.__mul__, prices, map(Fraction, topology.capacity.tolist())), Fraction(0))
         return bound, {cut: value / least for cut, value in weight.items()}, prices
 
-    def _reached(self, values: IntArray, scale: Fraction) -> _Reached:
+    def _read_throughput(self, values: IntArray, scale: Fraction) -> _Reached:
         share, out, into = self._parts(values, scale)
         graphs, parts = (self.topology, self.back), (out, into)
-        balanced = [balanced_part(graph, part) for graph, part in zip(graphs, parts, strict=True)]
+        balanced = [balance_switches(graph, part) for graph, part in zip(graphs, parts, strict=True)]
         ratio = max(worst_ratio(graph, part, share) for graph, part in zip(graphs, balanced, strict=True))
         share = np.array([int(one / ratio) for one in share.tolist()], dtype=np.int64)
         used = balanced[0].copy()
@@ -307,8 +307,8 @@ class _Cuts:
         share, out, into = self._parts(values, scale)
         added = 0
         for phase, graph, capacity in zip(PHASES, (self.topology, self.back), (out, into), strict=True):
-            for side in violated_cuts(graph, capacity, share):
-                if demanded(graph, share, side) - int(capacity[crossing(graph, side)].sum()) > slack:
+            for side in iterate_violated_cuts(graph, capacity, share):
+                if sum_demand(graph, share, side) - int(capacity[crossing(graph, side)].sum()) > slack:
                     added += self._add(phase, side)
         return added
 

@@ -27,13 +27,13 @@ from topodesign.solve.certificate import Certificate, common_denominator
 from topodesign.solve.maxflow import (
     LARGEST,
     Side,
-    balanced_part,
+    balance_switches,
     compute_nodes,
     crossing,
-    demanded,
-    scaled,
+    iterate_violated_cuts,
+    scale_capped,
+    sum_demand,
     surplus,
-    violated_cuts,
     worst_ratio,
 )
 from topodesign.solve.program import Entries, Program
@@ -139,7 +139,7 @@ class _Cuts:
             if not solution.proven or common * max(sum(columns), sum(self.demand.tolist())) >= LARGEST:
                 break
             exact = np.array([int(one * common) for one in columns], dtype=np.int64)
-            if not self._add_violated(exact, scaled(self.demand, common), 0):
+            if not self._add_violated(exact, scale_capped(self.demand, common), 0):
                 break
         return solution
 
@@ -151,7 +151,7 @@ class _Cuts:
         for key, row in self.rows.items():
             if (price := solution.prices[row]) > 0:
                 side = np.frombuffer(key, dtype=bool)
-                worth += price * demanded(topology, self.demand, side)
+                worth += price * sum_demand(topology, self.demand, side)
                 for link in np.flatnonzero(crossing(topology, side)).tolist():
                     prices[link] += price
         potential = [Fraction(0)] * topology.nodes
@@ -167,8 +167,8 @@ class _Cuts:
     def _add_violated(self, capacity: IntArray, demand: IntArray, slack: float) -> int:
         """Add violated sets beyond a slack; return how many are new."""
         added = 0
-        for side in violated_cuts(self.topology, capacity, demand):
-            short = demanded(self.topology, demand, side) - int(capacity[crossing(self.topology, side)].sum())
+        for side in iterate_violated_cuts(self.topology, capacity, demand):
+            short = sum_demand(self.topology, demand, side) - int(capacity[crossing(self.topology, side)].sum())
             added += short > slack and self._add(side)
         return added
 
@@ -178,7 +178,7 @@ class _Cuts:
             return False
         out = self.part[crossing(self.topology, side)]
         row = self.program.add_rows(
-            1, Entries(np.zeros_like(out), out, 1), lower=demanded(self.topology, self.demand, side)
+            1, Entries(np.zeros_like(out), out, 1), lower=sum_demand(self.topology, self.demand, side)
         )
         self.rows[side.tobytes()] = int(row[0])
         return True
@@ -198,7 +198,7 @@ def _part(
             continue
         rounded = np.array([round(one * scale) for one in units], dtype=np.int64)
         most = np.array([int(limit * scale) for limit in capacity.tolist()], dtype=np.int64)
-        part = balanced_part(topology, np.where(limited, np.minimum(rounded, most), rounded))
+        part = balance_switches(topology, np.where(limited, np.minimum(rounded, most), rounded))
         try:
             ratio = worst_ratio(topology, part, demand)
         except (InfeasibleError, TooLargeError):

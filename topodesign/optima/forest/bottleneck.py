@@ -34,10 +34,10 @@ from topodesign.solve.maxflow import (
     Side,
     compute_nodes,
     crossing,
-    demanded,
-    rooted_network,
-    scaled,
+    make_rooted_network,
+    scale_capped,
     settle,
+    sum_demand,
     worst_ratio,
 )
 from topodesign.topology.shifts import distinct_nodes
@@ -114,12 +114,12 @@ def optimum(
     """
     demand = shard_sizes(topology, weights)
     _check_reach(topology, demand, names)
-    found = solved(topology, tuple(demand.tolist()))
+    found = solve_rate(topology, tuple(demand.tolist()))
     return replace(found, usable=topology) if found.usable == topology else found
 
 
 @lru_cache(maxsize=_REMEMBERED)
-def solved(topology: Topology, weights: tuple[int, ...]) -> TreeRate:
+def solve_rate(topology: Topology, weights: tuple[int, ...]) -> TreeRate:
     """Return the cached optimum for shard sizes."""
     demand = np.array(weights, dtype=np.int64)
     part = usable_part(topology, topology.capacity, demand)
@@ -205,7 +205,7 @@ def _check_reach(topology: Topology, demand: IntArray, names: Sequence[str] | No
     roots = nodes[demand > 0]
     # if the first root reaches all nodes, and all roots reach it, then all roots reach all nodes
     for graph, wanted, what in ((topology, nodes, "be reached from"), (topology.transpose(), roots, "reach")):
-        network = rooted_network(graph, np.ones_like(graph.capacity), np.ones_like(demand))
+        network = make_rooted_network(graph, np.ones_like(graph.capacity), np.ones_like(demand))
         flow_kernels.search(network, np.zeros_like(network.capacity), roots[0], -1)
         lost = [str(node) if names is None else names[node] for node in wanted if network.level[node] < 0]
         if lost:
@@ -216,8 +216,8 @@ def _check_reach(topology: Topology, demand: IntArray, names: Sequence[str] | No
 
 def _bottleneck(topology: Topology, capacity: IntArray, demand: IntArray, ratio: Fraction) -> Side:
     """Return the sending side of a cut of a ratio, with few links."""
-    wanted = scaled(demand, ratio.denominator)
-    network = rooted_network(topology, scaled(capacity, ratio.numerator), wanted)
+    wanted = scale_capped(demand, ratio.denominator)
+    network = make_rooted_network(topology, scale_capped(capacity, ratio.numerator), wanted)
     ends = distinct_nodes(topology, demand, capacity)
     return flow_kernels.narrowest_tight_cut(network, len(topology.src), compute_nodes(topology), wanted, ends)
 
@@ -226,12 +226,12 @@ def _useful_factor(topology: Topology, group: NDArray[np.bool_], demand: IntArra
     """Return the least factor on a group at which 1/x* is minimal."""
 
     def amounts(factor: Fraction) -> tuple[IntArray, IntArray]:
-        other = scaled(topology.capacity, limit.numerator * factor.denominator)
-        grown = scaled(topology.capacity, limit.numerator * factor.numerator)
-        return np.where(group, grown, other), scaled(demand, limit.denominator * factor.denominator)
+        other = scale_capped(topology.capacity, limit.numerator * factor.denominator)
+        grown = scale_capped(topology.capacity, limit.numerator * factor.numerator)
+        return np.where(group, grown, other), scale_capped(demand, limit.denominator * factor.denominator)
 
     def raised(_: Fraction, side: Side) -> Fraction:
-        return needed(crossing(topology, side).astype(int).tolist(), Fraction(demanded(topology, demand, side)))
+        return needed(crossing(topology, side).astype(int).tolist(), Fraction(sum_demand(topology, demand, side)))
 
     def needed(prices: Sequence[Fraction], worth: Fraction) -> Fraction:
         """Return the factor at which priced links carry a given worth."""
@@ -243,7 +243,7 @@ def _useful_factor(topology: Topology, group: NDArray[np.bool_], demand: IntArra
     ends = distinct_nodes(topology, demand, group)
     factor = settle(topology, Fraction(1), amounts, raised, ends=ends)
     while not always_balanced(topology, topology.capacity, group):  # cuts alone do not tell
-        grown, other = (scaled(topology.capacity, part) for part in (factor.numerator, factor.denominator))
+        grown, other = (scale_capped(topology.capacity, part) for part in (factor.numerator, factor.denominator))
         if max(grown.max(), other.max()) >= LARGEST:
             raise TooLargeError("what more capacity of a group of links buys takes more than 64 bits to find")
         part = usable_part(topology, np.where(group, grown, other), demand)

@@ -14,13 +14,13 @@ from typing import Any
 
 import numpy as np
 
-from topodesign.base.arrays import sealed
+from topodesign.base.arrays import seal_array
 from topodesign.collectives import Collective
 from topodesign.optima.forest.packing import Packing, pack_trees
 from topodesign.optima.forest.tree_counts import FixedOptimum
 from topodesign.plans.trees import Trees, fold_of
-from topodesign.solve.maxflow import compute_nodes, violated_cut
-from topodesign.topology.shifts import extended
+from topodesign.solve.maxflow import compute_nodes, find_violated_cut
+from topodesign.topology.shifts import extend_automorphism
 from topodesign.topology.topology import IntArray, Topology
 
 
@@ -34,7 +34,7 @@ class _Boxes:
     switch: IntArray  # of every place
 
 
-def boxed_trees(
+def build_box_trees(
     topology: Topology,
     collective: Collective,
     fixed: FixedOptimum,
@@ -49,13 +49,13 @@ def boxed_trees(
     if found is None:
         return None
     numbers = demand[: found.box.nodes] * found.number
-    if violated_cut(found.box, found.box.capacity, numbers)[1] is not None:
+    if find_violated_cut(found.box, found.box.capacity, numbers)[1] is not None:
         return None
     packing = pack_trees(found.box, [(place, number) for place, number in enumerate(numbers.tolist()) if number])
-    columns: dict[str, Any] = {name: sealed(column) for name, column in _columns(found, packing, demand).items()}
+    columns: dict[str, Any] = {name: seal_array(column) for name, column in _columns(found, packing, demand).items()}
     own = Trees(collective, topology, fixed.tree_rate, **columns, reduce_trees=0, shard=shard)
     turned = np.roll(np.arange(len(found.nodes)), -found.box.nodes)
-    image = extended(topology, found.nodes, turned)
+    image = extend_automorphism(topology, found.nodes, turned)
     if image is None:  # the boxes are alike, but not all around them
         image = np.arange(topology.nodes)
         image[found.nodes] = found.nodes[turned]

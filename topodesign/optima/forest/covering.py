@@ -25,7 +25,7 @@ from typing import NamedTuple
 import numpy as np
 
 from topodesign.base.errors import InfeasibleError, TooLargeError
-from topodesign.solve.maxflow import Side, crossing, demanded, scaled, violated_cuts
+from topodesign.solve.maxflow import Side, crossing, iterate_violated_cuts, scale_capped, sum_demand
 from topodesign.solve.program import Entries, Program
 from topodesign.topology.topology import IntArray, Topology
 
@@ -109,14 +109,17 @@ class Covering:
 
     def _cuts(self, capacity: IntArray, inverse_rate: Fraction, parts: int) -> list[Wall]:
         """Return cuts that are too narrow, with unit prices."""
-        room, wanted = scaled(capacity, inverse_rate.numerator), scaled(self.demand, inverse_rate.denominator * parts)
+        room, wanted = (
+            scale_capped(capacity, inverse_rate.numerator),
+            scale_capped(self.demand, inverse_rate.denominator * parts),
+        )
         return [
             Wall(crossing(self.topology, side).astype(np.int64), Fraction(0), self._leaving(side))
-            for side in violated_cuts(self.topology, room, wanted)
+            for side in iterate_violated_cuts(self.topology, room, wanted)
         ]
 
     def _leaving(self, side: Side) -> Fraction:
-        return Fraction(demanded(self.topology, self.demand, side))
+        return Fraction(sum_demand(self.topology, self.demand, side))
 
 
 _Ends = tuple[tuple[int, int], ...]  # least and largest numbers of the items
@@ -149,7 +152,7 @@ class _Search:
         self._add()
         if self._settle() is not None:
             whole = [min(math.ceil(value / _GRID), most) for value, most in zip(self._values(), self.most, strict=True)]
-            self._offer(self._thinned(whole))
+            self._offer(self._thin(whole))
         number = itertools.count()
         waiting = [(0, next(number), tuple((0, most) for most in self.most))]
         for _ in range(_BRANCHES):
@@ -234,7 +237,7 @@ class _Search:
         middle = min(max(values[at] // _GRID, low), high - 1)
         return (*ends[:at], (low, middle), *ends[at + 1 :]), (*ends[:at], (middle + 1, high), *ends[at + 1 :])
 
-    def _thinned(self, times: list[int]) -> list[int]:
+    def _thin(self, times: list[int]) -> list[int]:
         """Return sufficient purchases with fewer of the dearest items."""
         if self.covering.short(times, self.rate):
             times = list(self.most)

@@ -10,7 +10,7 @@ from functools import cached_property
 from topodesign.base.cost import Rate
 from topodesign.base.declared import Declared, key
 from topodesign.base.units import format_rate, format_time
-from topodesign.base.wording import counted
+from topodesign.base.wording import count_noun
 from topodesign.fabrics.fabric import Fabric
 from topodesign.plans.chunk_ops import count_pieces
 from topodesign.plans.flow import Flow
@@ -102,8 +102,8 @@ def tree_summary(fabric: Fabric, flow: Flow) -> str:
         f"{per_root(flow)}, {number} different ones{kept}, height {height}",
     ]
     if len(own.relays):
-        through = counted(len(own.relays), "switch", "switches")
-        lines[1] = f"{counted(number, 'different tree')} through {through} that copy or add, height {height}"
+        through = count_noun(len(own.relays), "switch", "switches")
+        lines[1] = f"{count_noun(number, 'different tree')} through {through} that copy or add, height {height}"
     elif own.collective.group is None and fabric.multicast | fabric.aggregation:
         lines.append("switches only forward in it; --algorithm in-network has them copy or add")
     return "\n".join(lines)

@@ -47,12 +47,12 @@ def in_network_schedule(
     relays = _as_fast(graph, collective, aggregation if collective.reduces else multicast, plain.inverse_rate)
     if not relays:
         return plain, f"{_PLAIN}; {_claim(plain, most)}"
-    graph = _promoted(graph, relays)
+    graph = _promote_switches(graph, relays)
     kind = collective.dual if collective.reduces else collective
     trees = out_trees(graph, kind, None, _weights(graph, kind, relays), None).unfold()
     if collective.reduces:
-        trees = backwards(trees, _promoted(topology, relays))
-    trees = replace(_pruned(trees, relays), topology=topology, shard=None)
+        trees = backwards(trees, _promote_switches(topology, relays))
+    trees = replace(_prune_trees(trees, relays), topology=topology, shard=None)
     if trees.inverse_rate > plain.inverse_rate or not len(trees.relays):
         return plain, f"{_PLAIN}; {_claim(plain, most)}"
     verb = "add" if collective.reduces else "copy"
@@ -70,7 +70,7 @@ def _as_fast(graph: Topology, collective: Collective, capable: frozenset[int], l
     kind = collective.dual if collective.reduces else collective
 
     def keeps(relays: frozenset[int]) -> bool:
-        spanned = _promoted(graph, relays)
+        spanned = _promote_switches(graph, relays)
         return optimum(spanned, weights=_weights(spanned, kind, relays)).inverse_rate <= least
 
     if keeps(capable):
@@ -82,7 +82,7 @@ def _as_fast(graph: Topology, collective: Collective, capable: frozenset[int], l
     return relays
 
 
-def _promoted(topology: Topology, relays: frozenset[int]) -> Topology:
+def _promote_switches(topology: Topology, relays: frozenset[int]) -> Topology:
     """Return the topology with some switches as compute nodes."""
     return Topology.from_arrays(
         topology.nodes, topology.src, topology.dst, topology.capacity, switches=topology.switches - relays
@@ -95,7 +95,7 @@ def _weights(graph: Topology, collective: Collective, relays: frozenset[int]) ->
     return tuple(int(v not in relays and root in (None, v)) for v in compute_nodes(graph).tolist())
 
 
-def _pruned(trees: Trees, relays: frozenset[int]) -> Trees:
+def _prune_trees(trees: Trees, relays: frozenset[int]) -> Trees:
     """Return trees without the edges to relays that pass nothing on."""
     out = trees.tree >= trees.reduce_trees
     near, far = np.where(out, trees.src, trees.dst), np.where(out, trees.dst, trees.src)

@@ -339,7 +339,7 @@ class _Choice:
                 shares |= dict(_dealt(levels, options, nodes, counts, times)) if times else {}
             for weight, ways in _cut(shares, times):
                 weights.append(weight)
-                trees.append(_ordered(roots[levels.root], ways))
+                trees.append(_order_tree(roots[levels.root], ways))
         if totals != list(self.numbers) or any(one > most for one, most in zip(load, self.fabric.room, strict=True)):
             return None
         height = max(map(_height, trees))
@@ -379,7 +379,7 @@ def _cut(shares: dict[int, list[tuple[int, _Way]]], times: int) -> Iterator[tupl
         yield high - low, {node: share[at[node]][1] for node, share in shares.items()}
 
 
-def _ordered(root: int, ways: dict[int, _Way]) -> tuple[_Way, ...]:
+def _order_tree(root: int, ways: dict[int, _Way]) -> tuple[_Way, ...]:
     """Return the ways of a tree from the root on."""
     below: dict[int, list[int]] = {}
     for node, way in ways.items():
@@ -402,7 +402,7 @@ def _height(ways: tuple[_Way, ...]) -> int:
 # -- shifted for all nodes --------------------------------------------------------------------------------------------
 
 
-def shifted_trees(
+def build_shifted_trees(
     topology: Topology,
     collective: Collective,
     fixed: FixedOptimum,

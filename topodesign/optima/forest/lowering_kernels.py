@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from topodesign.base.compiled import Ints, compiled, tiered
+from topodesign.base.compiled import Ints, compile_kernel, tier_kernel
 from topodesign.optima.forest.packing_kernels import Forest, Network
 
 
@@ -28,7 +28,7 @@ class Chain(NamedTuple):
     start: Ints
 
 
-@tiered(lambda tree, forest, *_: forest.member.shape[1])
+@tier_kernel(lambda tree, forest, *_: forest.member.shape[1])
 def measure(tree: int, forest: Forest, deepest: Ints, chain: Chain) -> None:
     """Sort a tree's nodes by depth and find subtree depths."""
     member, depth, parent = forest.member[tree], forest.depth[tree], forest.parent[tree]
@@ -48,7 +48,7 @@ def measure(tree: int, forest: Forest, deepest: Ints, chain: Chain) -> None:
         deepest[tree, above] = max(deepest[tree, above], deepest[tree, node])
 
 
-@compiled
+@compile_kernel
 def _move(tree: int, node: int, above: int, forest: Forest, deepest: Ints, chain: Chain) -> None:
     """Give a node of a tree another parent."""
     member, depth, parent, below = forest.member[tree], forest.depth[tree], forest.parent[tree], chain.below
@@ -65,7 +65,7 @@ def _move(tree: int, node: int, above: int, forest: Forest, deepest: Ints, chain
     measure(tree, forest, deepest, chain)
 
 
-@compiled
+@compile_kernel
 def _fits(
     node: int, above: int, limit: int, depth: NDArray[np.int32], parent: NDArray[np.int32], deepest: Ints
 ) -> bool:
@@ -81,7 +81,7 @@ def _fits(
     return True
 
 
-@compiled
+@compile_kernel
 def _search(tree: int, node: int, limit: int, net: Network, forest: Forest, deepest: Ints, chain: Chain) -> int:
     """Search a chain from a lower place; return its last arc, or -1."""
     first, last = net.first[node], net.first[node + 1]
@@ -113,7 +113,7 @@ def _search(tree: int, node: int, limit: int, net: Network, forest: Forest, deep
     return -1
 
 
-@compiled
+@compile_kernel
 def _apply(tree: int, node: int, end: int, net: Network, forest: Forest, deepest: Ints, chain: Chain) -> None:
     """Apply a chain at its smallest weight, splitting trees."""
     given_up = net.other[end] == forest.parent[tree, node]
@@ -143,7 +143,7 @@ def _apply(tree: int, node: int, end: int, net: Network, forest: Forest, deepest
         arc = chain.before[arc]
 
 
-@compiled
+@compile_kernel
 def _lower_tree(tree: int, limit: int, net: Network, forest: Forest, deepest: Ints, chain: Chain) -> int:
     """Lower one tree to a height; return chains, or -1 without room."""
     nodes, chains = len(net.first) - 1, 0
@@ -164,7 +164,7 @@ def _lower_tree(tree: int, limit: int, net: Network, forest: Forest, deepest: In
     return chains
 
 
-@tiered(lambda limit, net, forest, *_: forest.trees[0] * forest.member.shape[1])
+@tier_kernel(lambda limit, net, forest, *_: forest.trees[0] * forest.member.shape[1])
 def lower(limit: int, net: Network, forest: Forest, deepest: Ints, chain: Chain) -> bool:
     """Lower all trees to a height; return whether all fit.
 

@@ -56,7 +56,7 @@ def pack_trees(topology: Topology, roots: Sequence[tuple[int, int]]) -> Packing:
     if sum(number for _, number in starts) > MAX_TREES:
         raise TooLargeError(f"at most {MAX_TREES} trees can be packed; fix a small number of trees per root")
     network = _network(topology)
-    return _merged(_lower(network, _grow(network, starts)))
+    return _merge_trees(_lower(network, _grow(network, starts)))
 
 
 def _grow(network: kernels.Network, roots: list[tuple[int, int]]) -> kernels.Forest:
@@ -72,7 +72,7 @@ def _grow(network: kernels.Network, roots: list[tuple[int, int]]) -> kernels.For
     for level in range(1, nodes):
         for node in range(nodes):
             while (outcome := kernels.grow(node, level, network, forest, entries, search)) == kernels.NO_ROOM:
-                forest = _enlarged(forest, 2 * len(forest.weight))
+                forest = _enlarge(forest, 2 * len(forest.weight))
                 entries, search = _scratch(nodes, len(forest.weight))
             if outcome == kernels.IMPOSSIBLE:
                 raise InfeasibleError("the links cannot carry so many trees")
@@ -158,10 +158,10 @@ def _lower(network: kernels.Network, forest: kernels.Forest) -> kernels.Forest:
         below=np.empty(nodes, dtype=np.bool_),
         start=np.empty(nodes + 1, dtype=np.int64),
     )
-    forest = _enlarged(forest, len(forest.weight) + _SPLITS * trees + arcs)
+    forest = _enlarge(forest, len(forest.weight) + _SPLITS * trees + arcs)
     deepest = np.empty((len(forest.weight), nodes), dtype=np.int64)
     while True:
-        lower = _enlarged(forest, len(forest.weight))
+        lower = _enlarge(forest, len(forest.weight))
         for tree in range(int(lower.trees[0])):
             lowering_kernels.measure(tree, lower, deepest, chain)
         height = int(lower.depth[: lower.trees[0]].max(initial=0))
@@ -170,7 +170,7 @@ def _lower(network: kernels.Network, forest: kernels.Forest) -> kernels.Forest:
         forest = lower
 
 
-def _enlarged(old: kernels.Forest, trees: int) -> kernels.Forest:
+def _enlarge(old: kernels.Forest, trees: int) -> kernels.Forest:
     """Return a copy of a forest with room for more trees."""
     new = _empty_forest(old.member.shape[1], trees)
     for name, source in old._asdict().items():
@@ -178,7 +178,7 @@ def _enlarged(old: kernels.Forest, trees: int) -> kernels.Forest:
     return new
 
 
-def _merged(forest: kernels.Forest) -> Packing:
+def _merge_trees(forest: kernels.Forest) -> Packing:
     """Return the trees sorted by root, equal ones added up."""
     trees = int(forest.trees[0])
     member, parent = forest.member[:trees], forest.parent[:trees]

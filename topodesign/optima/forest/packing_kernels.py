@@ -22,7 +22,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from topodesign.base.compiled import LARGEST, Ints, Masks, compiled, tiered
+from topodesign.base.compiled import LARGEST, Ints, Masks, compile_kernel, tier_kernel
 
 DONE, NO_ROOM, IMPOSSIBLE = 0, 1, 2
 
@@ -89,7 +89,7 @@ class Search(NamedTuple):
     todo: Masks
 
 
-@compiled
+@compile_kernel
 def _lowest_bit(mask: np.uint64) -> int:
     """Return the position of the lowest one."""
     position = 0
@@ -101,7 +101,7 @@ def _lowest_bit(mask: np.uint64) -> int:
     return position
 
 
-@compiled
+@compile_kernel
 def _entry(tree: int, node: int, entries: Entries) -> int:
     """Return the entry of a tree at a node, made if needed."""
     at: int = entries.of_tree[tree]
@@ -117,7 +117,7 @@ def _entry(tree: int, node: int, entries: Entries) -> int:
     return at
 
 
-@compiled
+@compile_kernel
 def _measure(sink: int, level: int, net: Network, forest: Forest, entries: Entries, search: Search) -> bool:
     """Find residual distances to the sink; return if a tree is met.
 
@@ -172,7 +172,7 @@ def _measure(sink: int, level: int, net: Network, forest: Forest, entries: Entri
     return last < LARGEST
 
 
-@compiled
+@compile_kernel
 def _room(at: int, to: int, via: int, net: Network, entries: Entries) -> int:
     """Return how much fits on a residual step between two vertices."""
     nodes = len(net.first) - 1
@@ -185,7 +185,7 @@ def _room(at: int, to: int, via: int, net: Network, entries: Entries) -> int:
     return room
 
 
-@compiled
+@compile_kernel
 def _shift(at: int, to: int, via: int, amount: int, net: Network, entries: Entries) -> None:
     """Send so much over a residual step."""
     nodes = len(net.first) - 1
@@ -197,7 +197,7 @@ def _shift(at: int, to: int, via: int, amount: int, net: Network, entries: Entri
         net.flow[net.link[via]] += amount if net.out[via] else -amount
 
 
-@compiled
+@compile_kernel
 def _send(tree: int, sink: int, net: Network, forest: Forest, entries: Entries, search: Search) -> int:
     """Send a tree's flow along a shortest path; return the amount."""
     nodes, path, via = len(net.first) - 1, search.queue, search.via
@@ -248,7 +248,7 @@ def _send(tree: int, sink: int, net: Network, forest: Forest, entries: Entries, 
     return amount
 
 
-@compiled
+@compile_kernel
 def _fill(sink: int, level: int, net: Network, forest: Forest, entries: Entries, search: Search) -> None:
     """Send the remaining flow of trees (Dinic's algorithm)."""
     nodes, trees = len(net.first) - 1, forest.trees[0]
@@ -263,7 +263,7 @@ def _fill(sink: int, level: int, net: Network, forest: Forest, entries: Entries,
                     break
 
 
-@compiled
+@compile_kernel
 def _free(start: int, tree: int, sink: int, net: Network, forest: Forest, entries: Entries, search: Search) -> int:
     """Return the end of a residual path from a node, or -1.
 
@@ -316,7 +316,7 @@ def _free(start: int, tree: int, sink: int, net: Network, forest: Forest, entrie
     return -1
 
 
-@compiled
+@compile_kernel
 def _withdraw(tree: int, amount: int, sink: int, net: Network, entries: Entries, search: Search) -> None:
     """Withdraw flow of a tree, from its entries to the sink."""
     excess, queue = search.excess, search.queue
@@ -347,7 +347,7 @@ def _withdraw(tree: int, amount: int, sink: int, net: Network, entries: Entries,
         entry = entries.next_of_tree[entry]
 
 
-@compiled
+@compile_kernel
 def _claim(
     tree: int, source: int, sink: int, link: int, net: Network, forest: Forest, entries: Entries, search: Search
 ) -> int:
@@ -384,7 +384,7 @@ def _claim(
     return taken
 
 
-@compiled
+@compile_kernel
 def _join(tree: int, source: int, sink: int, taken: int, forest: Forest) -> None:
     """Extend weight of a tree to the sink, splitting the tree."""
     taker = tree
@@ -407,8 +407,8 @@ def _join(tree: int, source: int, sink: int, taken: int, forest: Forest) -> None
     forest.within[sink, taker // 64] |= np.uint64(1) << np.uint64(taker % 64)
 
 
-@compiled
-def _wanted(sink: int, level: int, net: Network, forest: Forest) -> bool:
+@compile_kernel
+def _can_reach(sink: int, level: int, net: Network, forest: Forest) -> bool:
     """Return whether some tree could reach the sink at this level."""
     for arc in range(net.first[sink], net.first[sink + 1]):
         if not net.out[arc] and net.left[net.link[arc]] > 0:
@@ -419,7 +419,7 @@ def _wanted(sink: int, level: int, net: Network, forest: Forest) -> bool:
     return False
 
 
-@compiled
+@compile_kernel
 def _take_whole(sink: int, level: int, net: Network, forest: Forest, entries: Entries, search: Search) -> None:
     """Extend trees whose whole flow comes over one link."""
     for arc in range(net.first[sink], net.first[sink + 1]):
@@ -435,14 +435,14 @@ def _take_whole(sink: int, level: int, net: Network, forest: Forest, entries: En
             entry = entries.next_at_node[entry]
 
 
-@tiered(lambda sink, level, net, *_: len(net.link))
+@tier_kernel(lambda sink, level, net, *_: len(net.link))
 def grow(sink: int, level: int, net: Network, forest: Forest, entries: Entries, search: Search) -> int:
     """Let all possible trees reach a node at this level.
 
     Return ``DONE``; ``NO_ROOM`` if the forest has no room for another tree (call again with more room); ``IMPOSSIBLE``
     if the trees cannot all be completed.
     """
-    if not _wanted(sink, level, net, forest):
+    if not _can_reach(sink, level, net, forest):
         return DONE
     trees = forest.trees[0]
     net.flow[:] = 0
@@ -465,7 +465,7 @@ def grow(sink: int, level: int, net: Network, forest: Forest, entries: Entries, 
     return outcome
 
 
-@compiled
+@compile_kernel
 def _take_more(
     whole: bool, sink: int, level: int, trees: int, net: Network, forest: Forest, entries: Entries, search: Search
 ) -> int:

@@ -37,7 +37,7 @@ _WAYS, _LOOKED_AT, _HOPS = 64, 4096, 6  # of ways between two vertices: how many
 _Way = tuple[int, ...]
 
 
-def repaired(
+def repair_trees(
     trees: Trees,
     topology: Topology,
     order: Sequence[int],
@@ -57,18 +57,18 @@ def repaired(
     known = np.array(order, dtype=np.int64)
     left, rest = remaining(trees.collective, known), _Rest(topology, known, relays, slower)
     if trees.reduce_trees in {0, len(trees)} or trees.concurrent:
-        return _repaired_phase(trees, left, rest)
+        return _repair_phase(trees, left, rest)
     inward = np.arange(len(trees)) < trees.reduce_trees
     halves = [
         trees.some(some, collective=one) for some, one in zip((inward, ~inward), trees.collective.parts, strict=True)
     ]
-    out = _repaired_phase(halves[1], left.parts[1], rest)
+    out = _repair_phase(halves[1], left.parts[1], rest)
     back = halves[1].reverse()
     mirrored = topology.is_duplex and relays[0] == relays[1]
     if mirrored and all(np.array_equal(column, back.columns()[name]) for name, column in halves[0].columns().items()):
         inward_left = backwards(out, topology)
     else:
-        inward_left = _repaired_phase(halves[0], left.parts[0], rest)
+        inward_left = _repair_phase(halves[0], left.parts[0], rest)
     return replace(side_by_side(topology, (inward_left, out), concurrent=False), collective=left)
 
 
@@ -86,7 +86,7 @@ def remaining(collective: Collective, known: IntArray) -> Collective:
 
 
 class _Rest(NamedTuple):
-    """The remaining fabric, as it is passed to :func:`repaired`."""
+    """The remaining fabric, as it is passed to :func:`repair_trees`."""
 
     topology: Topology
     order: IntArray
@@ -207,7 +207,7 @@ class _Loads:
         return Links(near, number, start, opposite, self.topology.capacity, self.member, self.passes, self.able)
 
 
-def _repaired_phase(trees: Trees, collective: Collective, rest: _Rest) -> Trees:
+def _repair_phase(trees: Trees, collective: Collective, rest: _Rest) -> Trees:
     """Return the repaired trees of a collective on shared links.
 
     Nodes of other groups pass data on if they did before, or else where nothing but that is left.
@@ -229,8 +229,8 @@ def _over(trees: Trees, collective: Collective, rest: _Rest, loads: _Loads) -> T
     has = np.bincount(found.tree[inside], minlength=len(torn)) + loads.member[found.team, found.root]
     bare = has < np.count_nonzero(loads.member, axis=1)[found.team]
     torn |= bare
-    mended = _mended(found.some(torn), bare[torn], loads) if np.any(torn) else found.some(torn)
-    return _written(trees, collective, loads, (found.some(~torn), mended))
+    mended = _mend_pieces(found.some(torn), bare[torn], loads) if np.any(torn) else found.some(torn)
+    return _write_trees(trees, collective, loads, (found.some(~torn), mended))
 
 
 def _read(trees: Trees, rest: _Rest, loads: _Loads) -> _Trees:
@@ -302,7 +302,7 @@ def _scale(trees: Trees, lives: NDArray[np.bool_], team: IntArray) -> IntArray:
     return scale
 
 
-def _mended(torn: _Trees, bare: NDArray[np.bool_], loads: _Loads) -> _Trees:
+def _mend_pieces(torn: _Trees, bare: NDArray[np.bool_], loads: _Loads) -> _Trees:
     """Return tree pieces that all reach all their nodes."""
     pieces = _pieces(torn, bare)
     topology, routes = loads.topology, torn.routes
@@ -324,7 +324,7 @@ def _mended(torn: _Trees, bare: NDArray[np.bool_], loads: _Loads) -> _Trees:
     if failed >= 0:
         raise InfeasibleError("what is left is not connected")
     loads.load = load.tolist()
-    return _unified(torn, pieces, joined, edges, (start, new))
+    return _unify_pieces(torn, pieces, joined, edges, (start, new))
 
 
 def _pieces(torn: _Trees, bare: NDArray[np.bool_]) -> Pieces:
@@ -360,7 +360,7 @@ def _parts(torn: list[tuple[int, int]], weight: int) -> Iterator[tuple[int, int,
         yield at, weight, True
 
 
-def _unified(torn: _Trees, pieces: Pieces, joined: Joined, edges: Edges, new: tuple[IntArray, IntArray]) -> _Trees:
+def _unify_pieces(torn: _Trees, pieces: Pieces, joined: Joined, edges: Edges, new: tuple[IntArray, IntArray]) -> _Trees:
     """Return pieces as trees with distinct edges."""
     alike: dict[tuple[int, int, bytes], int] = {}
     keys = zip(pieces.into.tolist(), pieces.root.tolist(), joined.near, strict=True)
@@ -398,13 +398,13 @@ def _unified(torn: _Trees, pieces: Pieces, joined: Joined, edges: Edges, new: tu
     hop = np.concatenate((torn.hop, vertices))[at]
     routes = routes._replace(begin=np.cumsum(routes.hops) - routes.hops)
     several = np.bincount(group) > 1
-    routes = _merged(routes, hop, several[group[piece[kept]]][routes.edge])
+    routes = _merge_routes(routes, hop, several[group[piece[kept]]][routes.edge])
     weight = np.bincount(group, pieces.high - pieces.low).astype(np.int64)
     own = (pieces.into[first].astype(np.bool_), pieces.root[first], weight, pieces.team[first])
     return _Trees(*own, group[piece[kept]], near[kept], far[kept], routes, hop)
 
 
-def _merged(routes: _Routes, hop: IntArray, chosen: NDArray[np.bool_]) -> _Routes:
+def _merge_routes(routes: _Routes, hop: IntArray, chosen: NDArray[np.bool_]) -> _Routes:
     """Return routes merged by edge and way."""
     some = routes.some(chosen)
     alike = some.edge
@@ -418,7 +418,7 @@ def _merged(routes: _Routes, hop: IntArray, chosen: NDArray[np.bool_]) -> _Route
     return every.some(np.argsort(every.edge, kind="stable"))
 
 
-def _written(trees: Trees, collective: Collective, loads: _Loads, parts: Sequence[_Trees]) -> Trees:
+def _write_trees(trees: Trees, collective: Collective, loads: _Loads, parts: Sequence[_Trees]) -> Trees:
     """Return the columns of trees."""
     into, root, weight = (np.concatenate([getattr(one, name) for one in parts]) for name in ("into", "root", "weight"))
     if weight.max() > MAX_WEIGHT:

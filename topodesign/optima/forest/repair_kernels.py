@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from topodesign.base.compiled import Ints, compiled, tiered
+from topodesign.base.compiled import Ints, compile_kernel, tier_kernel
 
 Bools = NDArray[np.bool_]
 Floats = NDArray[np.float64]
@@ -70,7 +70,7 @@ class Joined(NamedTuple):
     edges: Ints
 
 
-@compiled
+@compile_kernel
 def _stands(edge: int, turned: int, low: int, high: int, edges: Edges, opposite: Ints) -> bool:
     """Return whether a span of an edge uses surviving links only."""
     at = 0
@@ -87,7 +87,7 @@ def _stands(edge: int, turned: int, low: int, high: int, edges: Edges, opposite:
     return True
 
 
-@compiled
+@compile_kernel
 def _price(load: int, weight: int, room: int, full: float) -> float:
     """Return what a link costs, steeply more where it is fuller."""
     share = (load + weight) / room / full
@@ -96,7 +96,7 @@ def _price(load: int, weight: int, room: int, full: float) -> float:
     return share * share + 1e-9
 
 
-@compiled
+@compile_kernel
 def _put(
     edge: int,
     turned: int,
@@ -123,7 +123,7 @@ def _put(
                 price[link] = _price(load[link], high - low, links.room[link], full)
 
 
-@compiled
+@compile_kernel
 def _find_tops(near: Ints, top: Ints) -> None:
     """Find the top of the part of each vertex."""
     top[:] = -1
@@ -139,7 +139,7 @@ def _find_tops(near: Ints, top: Ints) -> None:
                 end = near[end]
 
 
-@compiled
+@compile_kernel
 def _search(into: int, reached: Bools, passes: Bools, links: Links, price: Floats, dist: Floats, before: Ints) -> None:
     """Find cheapest ways from the reached set; return link places."""
     for vertex in range(len(dist)):
@@ -159,7 +159,7 @@ def _search(into: int, reached: Bools, passes: Bools, links: Links, price: Float
                             changed = True
 
 
-@compiled
+@compile_kernel
 def _sort(root: int, near: Ints, order: Ints, head: Ints, following: Ints) -> int:
     """Sort edge ends parents first; return their number."""
     head[:] = -1
@@ -180,7 +180,7 @@ def _sort(root: int, near: Ints, order: Ints, head: Ints, following: Ints) -> in
         at += 1
 
 
-@tiered(lambda pieces, edges, links, load, joined: 4 * joined.near.size + len(pieces.tree) * len(load))
+@tier_kernel(lambda pieces, edges, links, load, joined: 4 * joined.near.size + len(pieces.tree) * len(load))
 def join(pieces: Pieces, edges: Edges, links: Links, load: Ints, joined: Joined) -> tuple[int, Ints, Ints]:
     """Join all members of pieces; return a failed one, or -1.
 

@@ -19,15 +19,15 @@ from topodesign.base.errors import InfeasibleError, ParameterError, TooLargeErro
 from topodesign.collectives import ALLGATHER, ALLREDUCE, Collective, as_collective
 from topodesign.optima.forest.allreduce import MOST_NODES, AllreduceOptimum, Phase, allreduce_optimum, not_looked_for
 from topodesign.optima.forest.bottleneck import optimum, shard_sizes
-from topodesign.optima.forest.box_trees import boxed_trees
-from topodesign.optima.forest.low_trees import shifted_trees
+from topodesign.optima.forest.box_trees import build_box_trees
+from topodesign.optima.forest.low_trees import build_shifted_trees
 from topodesign.optima.forest.packing import pack_trees
-from topodesign.optima.forest.switch_removal import Pieces, Split, joined, remove_switches
-from topodesign.optima.forest.tree_counts import fixed_optimum, smallest_trees
+from topodesign.optima.forest.switch_removal import Pieces, Split, join_pieces, remove_switches
+from topodesign.optima.forest.tree_counts import find_fixed_optimum, smallest_trees
 from topodesign.plans.chunk_ops import MAX_WEIGHT, too_many_rows
-from topodesign.plans.flow import same_fold
+from topodesign.plans.flow import has_same_fold
 from topodesign.plans.trees import TREE_COLLECTIVES, Trees
-from topodesign.solve.maxflow import compute_nodes, scaled, violated_cut
+from topodesign.solve.maxflow import compute_nodes, find_violated_cut, scale_capped
 from topodesign.topology.shifts import find_shifts
 from topodesign.topology.topology import IntArray, Topology
 
@@ -190,23 +190,23 @@ def out_trees(
         _check_size(topology, roots, phases)
     best = optimum(topology, weights=sizes, names=names)
     k = smallest_trees(topology, weights=sizes, best=best) if k is None else k
-    fixed = fixed_optimum(topology, k, weights=sizes, best=best)
-    demand = scaled(shard_sizes(topology, sizes), k)
-    low = shifted_trees(topology, collective, fixed, demand, shard)
+    fixed = find_fixed_optimum(topology, k, weights=sizes, best=best)
+    demand = scale_capped(shard_sizes(topology, sizes), k)
+    low = build_shifted_trees(topology, collective, fixed, demand, shard)
     if low is not None:
-        return _kept(low, phases)
-    boxed = boxed_trees(topology, collective, fixed, demand, shard)
+        return _fold_trees(low, phases)
+    boxed = build_box_trees(topology, collective, fixed, demand, shard)
     if boxed is not None:
-        trees = _kept(boxed, phases)
+        trees = _fold_trees(boxed, phases)
     else:
         _check_size(topology, roots, phases)
         split = remove_switches(fixed.topology, demand.tolist())
-        trees = packed(topology, collective, split, demand.tolist(), rate=fixed.tree_rate, shard=shard)
-    low = shifted_trees(topology, collective, fixed, demand, shard, higher=trees)
-    return trees if low is None else _kept(low, phases)
+        trees = pack_forest(topology, collective, split, demand.tolist(), rate=fixed.tree_rate, shard=shard)
+    low = build_shifted_trees(topology, collective, fixed, demand, shard, higher=trees)
+    return trees if low is None else _fold_trees(low, phases)
 
 
-def _kept(trees: Trees, phases: int) -> Trees:
+def _fold_trees(trees: Trees, phases: int) -> Trees:
     """Return trees one by one, or folded by a symmetry if many."""
     if trees.fold is None or phases * len(trees.tree) * trees.sends <= MOST_EDGES * max(1, len(trees)):
         return trees.unfold()
@@ -217,7 +217,7 @@ def _kept(trees: Trees, phases: int) -> Trees:
     return trees.unfold()
 
 
-def packed(
+def pack_forest(
     topology: Topology,
     collective: Collective,
     split: Split,
@@ -233,7 +233,7 @@ def packed(
     tree = np.repeat(np.arange(trees), len(nodes) - 1)
     dst = packing.order[:, 1:].ravel()
     src = packing.parent[tree, dst]
-    edge, weight, route = _routed(split, src, dst, packing.weight[tree])
+    edge, weight, route = _route_edges(split, src, dst, packing.weight[tree])
     length = np.diff(split.hop_start)[route]
     _, place = ranges(split.hop_start[route], length)
     return Trees(
@@ -254,7 +254,7 @@ def packed(
     )
 
 
-def _routed(split: Split, src: IntArray, dst: IntArray, weight: IntArray) -> tuple[IntArray, IntArray, IntArray]:
+def _route_edges(split: Split, src: IntArray, dst: IntArray, weight: IntArray) -> tuple[IntArray, IntArray, IntArray]:
     """Assign routes of logical links to tree edges.
 
     All links are laid end to end, each as long as its capacity. Routes tile them; the tree edges of a link lie at its
@@ -281,7 +281,7 @@ def _in_turn(topology: Topology, k: int | None, sizes: tuple[int, ...] | None, n
     out = out_trees(topology, ALLGATHER, k, sizes, names, phases=2)
     back = out if topology.is_duplex else out_trees(topology.transpose(), ALLGATHER, k, sizes, names, phases=2)
     back = backwards(back, topology)
-    if out.fold is not None and same_fold(out.fold, back.fold):
+    if out.fold is not None and has_same_fold(out.fold, back.fold):
         return side_by_side(topology, (back, out), concurrent=False)
     return side_by_side(topology, (back.unfold(), out.unfold()), concurrent=False)
 
@@ -302,11 +302,11 @@ def _concurrent(topology: Topology, best: AllreduceOptimum) -> Trees:
             raise TooLargeError(f"{best.throughput / rate} trees are too many")
         numbers = np.array([int(share / rate) for share in shares])
         back, out = (_split(nodes, best, phase, rate) for phase in ("reduction", "broadcast"))
-        if all(violated_cut(split.topology, split.topology.capacity, numbers)[1] is None for split in (back, out)):
+        if all(find_violated_cut(split.topology, split.topology.capacity, numbers)[1] is None for split in (back, out)):
             break
     shard = tuple((numbers // np.gcd.reduce(numbers)).tolist())
-    in_trees = packed(topology.transpose(), ALLGATHER, back, numbers.tolist(), rate=rate, shard=shard)
-    out_trees = packed(topology, ALLGATHER, out, numbers.tolist(), rate=rate, shard=shard)
+    in_trees = pack_forest(topology.transpose(), ALLGATHER, back, numbers.tolist(), rate=rate, shard=shard)
+    out_trees = pack_forest(topology, ALLGATHER, out, numbers.tolist(), rate=rate, shard=shard)
     return side_by_side(topology, (backwards(in_trees, topology), out_trees), concurrent=True)
 
 
@@ -327,7 +327,7 @@ def _split(nodes: IntArray, best: AllreduceOptimum, phase: Phase, rate: Fraction
         amount = int(min(traffic / rate, whole - sum(amount for amount, _ in carried)))
         if amount:
             carried.append((amount, way))
-    return joined(nodes, pieces)
+    return join_pieces(nodes, pieces)
 
 
 def side_by_side(topology: Topology, parts: Sequence[Trees], *, concurrent: bool) -> Trees:

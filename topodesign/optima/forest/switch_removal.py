@@ -20,7 +20,7 @@ import numpy as np
 from topodesign.base.errors import InfeasibleError, TooLargeError, TopologyError
 from topodesign.solve import flow_kernels
 from topodesign.solve.flow_kernels import Network
-from topodesign.solve.maxflow import compute_nodes, rooted_network
+from topodesign.solve.maxflow import compute_nodes, make_rooted_network
 from topodesign.topology.topology import MAX_CAPACITY, IntArray, Topology
 
 _TIGHT_CUTS = 256  # tight cuts that are remembered, to save the search that would find them again
@@ -61,7 +61,7 @@ def remove_switches(topology: Topology, trees: int | Sequence[int], *, fan: int 
     }
     if topology.switches:
         _replay(pieces, _splits(topology, nodes, demand, fan))
-    return joined(nodes, pieces)
+    return join_pieces(nodes, pieces)
 
 
 def check_balance(topology: Topology) -> None:
@@ -76,7 +76,7 @@ def check_balance(topology: Topology) -> None:
 
 def _splits(topology: Topology, nodes: IntArray, demand: IntArray, fan: int) -> list[tuple[int, int, int, int]]:
     """Remove switches; return splits (u, w, t, amount) in order."""
-    network = rooted_network(topology, topology.capacity, demand)
+    network = make_rooted_network(topology, topology.capacity, demand)
     flows = np.zeros((len(nodes), len(network.capacity)), dtype=np.int64)
     if not flow_kernels.aim_all(network, nodes, flows, int(demand.sum())):
         raise InfeasibleError("the fabric cannot carry so many trees")
@@ -118,21 +118,21 @@ def _fresh(network: Network, flows: IntArray, switch: int) -> tuple[Network, Int
 def _replay(pieces: dict[tuple[int, int], Pieces], splits: list[tuple[int, int, int, int]]) -> None:
     """Apply the splits of capacities to paths."""
     for u, w, t, amount in splits:
-        first, second = _taken(pieces[u, w], amount), _taken(pieces[w, t], amount)
+        first, second = _take_pieces(pieces[u, w], amount), _take_pieces(pieces[w, t], amount)
         if u == t:
             continue  # what would come back to where it started is not used
         gained = pieces.setdefault((u, t), [])
         while first and second:
             (a, start), (b, end) = first.pop(), second.pop()
             both = min(a, b)
-            gained.append((both, _chained(start, end)))
+            gained.append((both, _join_paths(start, end)))
             if a > both:
                 first.append((a - both, start))
             if b > both:
                 second.append((b - both, end))
 
 
-def _taken(pieces: Pieces, amount: int) -> Pieces:
+def _take_pieces(pieces: Pieces, amount: int) -> Pieces:
     """Remove an amount from the pieces of a link, last first."""
     taken: Pieces = []
     while amount:
@@ -145,7 +145,7 @@ def _taken(pieces: Pieces, amount: int) -> Pieces:
     return taken
 
 
-def _chained(start: _Path, end: _Path) -> _Path:
+def _join_paths(start: _Path, end: _Path) -> _Path:
     """Return two paths joined, without round trips."""
     place = {vertex: i for i, vertex in enumerate(start)}
     for i in range(len(end) - 1, -1, -1):
@@ -154,7 +154,7 @@ def _chained(start: _Path, end: _Path) -> _Path:
     raise ValueError("the paths do not meet")
 
 
-def joined(nodes: IntArray, pieces: Mapping[tuple[int, int], Pieces]) -> Split:
+def join_pieces(nodes: IntArray, pieces: Mapping[tuple[int, int], Pieces]) -> Split:
     """Return the logical topology of pieces between nodes."""
     number = {node: i for i, node in enumerate(nodes.tolist())}
     kept = sorted((number[u], number[v], parts) for (u, v), parts in pieces.items() if parts)

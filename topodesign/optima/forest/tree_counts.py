@@ -27,7 +27,16 @@ from topodesign.base.arguments import require_at_least
 from topodesign.base.errors import TooLargeError
 from topodesign.optima.forest.balance import switch_balance
 from topodesign.optima.forest.bottleneck import TreeRate, optimum, shard_sizes, tree_capacities, with_capacity
-from topodesign.solve.maxflow import LARGEST, Side, crossing, demanded, scaled, settle, surplus, violated_cut
+from topodesign.solve.maxflow import (
+    LARGEST,
+    Side,
+    crossing,
+    find_violated_cut,
+    scale_capped,
+    settle,
+    sum_demand,
+    surplus,
+)
 from topodesign.solve.program import NO_BOUND, Entries, Program
 from topodesign.topology.shifts import distinct_nodes
 from topodesign.topology.topology import IntArray, Topology
@@ -49,23 +58,23 @@ class FixedOptimum:
     topology: Topology  # the number of trees that each link may carry, as much into each switch as out of it
 
 
-def fixed_optimum(
+def find_fixed_optimum(
     topology: Topology, trees: int, *, weights: Sequence[int] | None = None, best: TreeRate | None = None
 ) -> FixedOptimum:
     """Return the best throughput of exactly k trees per node."""
     require_at_least("trees", trees, 1)
     best = optimum(topology, weights=weights) if best is None else best
-    demand = scaled(shard_sizes(topology, weights), trees)
+    demand = scale_capped(shard_sizes(topology, weights), trees)
 
     def amounts(scale: Fraction) -> tuple[IntArray, IntArray]:
         return _floors(topology, scale), demand
 
     def raised(_: Fraction, side: Side) -> Fraction:
-        return _least_scale(topology.capacity[crossing(topology, side)].tolist(), demanded(topology, demand, side))
+        return _least_scale(topology.capacity[crossing(topology, side)].tolist(), sum_demand(topology, demand, side))
 
     least = settle(topology, trees * best.bound, amounts, raised, ends=distinct_nodes(topology, demand))
     safe = -(-trees // best.trees) / best.tree_rate
-    scale, capacity = _balanced_scale(topology, demand, least, safe)
+    scale, capacity = _find_scale(topology, demand, least, safe)
     if capacity is None:
         scale, reduced = safe, tree_capacities(best.usable, 1 / (safe * best.grain))
     else:
@@ -84,7 +93,10 @@ def smallest_trees(topology: Topology, *, weights: Sequence[int] | None = None, 
     q = best.inverse_rate.denominator
     step = math.lcm(*(q // math.gcd(q, b) for b in topology.capacity[list(best.binding)].tolist()))
     for trees in range(step, min(best.trees, step * _TRIES + 1), step):
-        if _balanced(topology, _floors(topology, trees * best.inverse_rate), scaled(sizes, trees), []) is not None:
+        if (
+            _balance_capacities(topology, _floors(topology, trees * best.inverse_rate), scale_capped(sizes, trees), [])
+            is not None
+        ):
             return trees
     return best.trees
 
@@ -113,7 +125,7 @@ def _least_scale(capacities: list[int], wanted: int) -> Fraction:
     return scale
 
 
-def _balanced_scale(
+def _find_scale(
     topology: Topology, demand: IntArray, least: Fraction, safe: Fraction
 ) -> tuple[Fraction, IntArray | None]:
     """Return the least U in a range with balanced capacities.
@@ -121,7 +133,7 @@ def _balanced_scale(
     Only numbers where some capacity is whole matter. None: there is no choice, or only at ``least`` equal to ``safe``.
     """
     sides: list[Side] = []
-    capacity = _balanced(topology, _floors(topology, least), demand, sides)
+    capacity = _balance_capacities(topology, _floors(topology, least), demand, sides)
     if capacity is not None:
         return least, capacity
     distinct = np.unique(topology.capacity).tolist()
@@ -129,7 +141,7 @@ def _balanced_scale(
     while (following := min(Fraction(math.floor(low * b) + 1, b) for b in distinct)) < high:
         middle = (low + high) / 2
         scale = max(following, *(Fraction(math.floor(middle * b), b) for b in distinct))
-        chosen = _balanced(topology, _floors(topology, scale), demand, sides)
+        chosen = _balance_capacities(topology, _floors(topology, scale), demand, sides)
         if chosen is None:
             low = scale
         else:
@@ -137,31 +149,31 @@ def _balanced_scale(
     return high, capacity
 
 
-def _balanced(topology: Topology, most: IntArray, demand: IntArray, sides: list[Side]) -> IntArray | None:
+def _balance_capacities(topology: Topology, most: IntArray, demand: IntArray, sides: list[Side]) -> IntArray | None:
     """Return balanced capacities that satisfy the demand, or None.
 
     ``sides`` are cuts that are looked at from the start; those that turn out to be too small are added.
     """
-    if violated_cut(topology, most, demand, ends=distinct_nodes(topology, demand, most))[1] is not None:
+    if find_violated_cut(topology, most, demand, ends=distinct_nodes(topology, demand, most))[1] is not None:
         return None
     if not surplus(topology, most).any():
         return most
-    while (capacity := _chosen(topology, most, demand, sides)) is not None:
-        side = violated_cut(topology, capacity, demand)[1]
+    while (capacity := _satisfy_cuts(topology, most, demand, sides)) is not None:
+        side = find_violated_cut(topology, capacity, demand)[1]
         if side is None:
             return capacity
         sides.append(side)
     return None
 
 
-def _chosen(topology: Topology, most: IntArray, demand: IntArray, sides: list[Side]) -> IntArray | None:
+def _satisfy_cuts(topology: Topology, most: IntArray, demand: IntArray, sides: list[Side]) -> IntArray | None:
     """Return balanced capacities that satisfy given cuts, or None.
 
     The unknowns are what is removed, small numbers that floats hold well, and as little as possible.
     """
     balance = switch_balance(topology)
     rows = np.array([crossing(topology, side) for side in sides], dtype=np.int64).reshape(-1, len(most))
-    spare = rows @ most - np.array([demanded(topology, demand, side) for side in sides], dtype=np.int64)
+    spare = rows @ most - np.array([sum_demand(topology, demand, side) for side in sides], dtype=np.int64)
     excess = surplus(topology, most)
     program = Program()
     program.add_columns(len(most), cost=1, upper=most, whole=True)

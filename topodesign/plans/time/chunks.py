@@ -30,7 +30,7 @@ from topodesign.base.declared import Declared, key
 from topodesign.base.errors import ParameterError
 from topodesign.base.latency import USUAL, Latency
 from topodesign.base.units import format_bandwidth, format_rate, format_size, format_time
-from topodesign.base.wording import counted
+from topodesign.base.wording import count_noun
 from topodesign.collectives.collective import EVERYONE
 from topodesign.plans.chunk_ops import (
     count_images,
@@ -187,7 +187,7 @@ class PipelineSimulation(Run):
 
     def describe(self, name: Callable[[int], str]) -> str:
         """Return times, link use, longest ways and losses, with names."""
-        head = f"{format_size(self.size)} {self.how} {counted(self.chunks, 'chunk')}: {format_time(self.time)}"
+        head = f"{format_size(self.size)} {self.how} {count_noun(self.chunks, 'chunk')}: {format_time(self.time)}"
         lines = [f"{head}, by bandwidth alone {format_time(self.optimum)}"]
         if self.time:
             rate = format_bandwidth(8 * self.size / self.time)

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from topodesign.base.arrays import distinct, ranges, sealed, stable_order
+from topodesign.base.arrays import distinct, ranges, seal_array, stable_order
 from topodesign.base.compiled import LARGEST
 from topodesign.base.errors import InfeasibleError, ScheduleError, TooLargeError
 from topodesign.plans.flow import Flow
@@ -243,8 +243,8 @@ def list_steps(flow: Flow) -> Rounds:
         ends.append(done)
     order = np.lexsort((flow.start, flow.part))
     flow = flow.some(order)
-    columns: list[Any] = [sealed(one.astype(np.int32)) for one in (step[order], flow.src, flow.dst, flow.block)]
-    columns += [sealed(one.astype(np.int64)) for one in (flow.lo, flow.hi)]
+    columns: list[Any] = [seal_array(one.astype(np.int32)) for one in (step[order], flow.src, flow.dst, flow.block)]
+    columns += [seal_array(one.astype(np.int64)) for one in (flow.lo, flow.hi)]
     reduce_steps = ends[0] if flow.movements[0].adds else 0
     return Rounds(flow.collective, flow.nodes, flow.units, done, reduce_steps, *columns)
 

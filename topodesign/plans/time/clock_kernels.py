@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from topodesign.base.compiled import Ints, tiered
+from topodesign.base.compiled import Ints, tier_kernel
 
 ADDS, SUMS, COPIES = 1, 2, 3
 """What a send takes: a partial sum, the whole sum of a block, or what was copied to its sender; 0 its sender's own."""
@@ -56,7 +56,7 @@ class Times(NamedTuple):
     cause: Numbers
 
 
-@tiered(lambda _uses, order, *_: 20 * len(order.rows))
+@tier_kernel(lambda _uses, order, *_: 20 * len(order.rows))
 def run_uses(
     uses: Uses,
     order: Order,
@@ -155,7 +155,7 @@ def run_uses(
     return -1
 
 
-@tiered(lambda rows, *_: len(rows))
+@tier_kernel(lambda rows, *_: len(rows))
 def come_alone(rows: Ints, link: Numbers, start: Ints, last: Ints) -> bool:
     """Return whether no link starts two uses at once."""
     for row in rows:
@@ -165,7 +165,7 @@ def come_alone(rows: Ints, link: Numbers, start: Ints, last: Ints) -> bool:
     return True
 
 
-@tiered(lambda _adds, events, *_: 10 * len(events))
+@tier_kernel(lambda _adds, events, *_: 10 * len(events))
 def replay_sends(
     adds: bool, events: Ints, sent: Numbers, received: Numbers, count: Numbers, has: Flags, alive: Flags
 ) -> None:
@@ -187,7 +187,7 @@ def replay_sends(
             has[first : first + count[row]] = True
 
 
-@tiered(lambda events, *_: 10 * len(events))
+@tier_kernel(lambda events, *_: 10 * len(events))
 def trace_back(
     events: Ints,
     sent: Numbers,

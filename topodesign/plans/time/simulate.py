@@ -17,7 +17,7 @@ from topodesign.base.latency import USUAL
 from topodesign.base.options import read, takes
 from topodesign.base.records import Result
 from topodesign.base.units import Quantity, as_bandwidth, as_size, as_time, format_bandwidth, format_size, format_time
-from topodesign.base.wording import counted, listed
+from topodesign.base.wording import count_noun, join_words
 from topodesign.fabrics.fabric import NODE_BANDWIDTH, Fabric
 from topodesign.fabrics.node_values import as_latency, as_ready, latency_words
 from topodesign.fabrics.part import select_part
@@ -136,7 +136,7 @@ class Simulation(Result):
         return lacking
 
     def _broken(self, loss: Loss) -> Iterator[str]:
-        down = listed([f"{self._name(u)} -> {self._name(v)}" for u, v in loss.links])
+        down = join_words([f"{self._name(u)} -> {self._name(v)}" for u, v in loss.links])
         if self.completes:
             yield f"with {down} down the {self.plan.collective} finishes all the same"
             return
@@ -144,10 +144,10 @@ class Simulation(Result):
         what, of = ("their whole sum", "the parts of") if loss.reduces_only else ("all data", "the shards of")
         members = len(self.plan.collective.members(self.plan.topology.nodes, self.plan.topology.switches))
         verb = "never gets" if len(lacking) == 1 else "never get"
-        some = f"{len(lacking)} of {counted(members, 'node')} {verb} {what}"
+        some = f"{len(lacking)} of {count_noun(members, 'node')} {verb} {what}"
         yield f"with {down} down the {self.plan.collective} does not finish: {some}"
         for node in list(lacking)[:_SHOWN]:
-            yield f"  {node} lacks {of} {listed(lacking[node])}"
+            yield f"  {node} lacks {of} {join_words(lacking[node])}"
         if len(lacking) > _SHOWN:
             yield f"  and so on for {len(lacking) - _SHOWN} more"
         yield "'topodesign schedule' makes another one for what is left, with --fail A-B"

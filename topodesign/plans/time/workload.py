@@ -15,7 +15,7 @@ from topodesign.base.errors import FileFormatError, ParameterError, UnitError
 from topodesign.base.file_kinds import FileKind, expecting
 from topodesign.base.tables import csv_rows
 from topodesign.base.text_files import read_text
-from topodesign.base.units import format_time, parse_size, parse_time, rounded_size
+from topodesign.base.units import format_size_rounded, format_time, parse_size, parse_time
 
 COLUMNS = ("layer", "size", "ready")
 MAX_LAYERS = 10**6
@@ -76,7 +76,7 @@ class TrainingStep(Declared):
         for times in self.layers[-_SHOWN:]:
             layer = times.layer
             lines.append(
-                f"  {layer.name}: {rounded_size(Fraction(layer.size))} ready at {format_time(layer.ready)}, "
+                f"  {layer.name}: {format_size_rounded(Fraction(layer.size))} ready at {format_time(layer.ready)}, "
                 f"allreduce {format_time(times.start)} to {format_time(times.finish)}"
             )
         return "\n".join(lines)

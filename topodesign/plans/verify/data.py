@@ -55,7 +55,7 @@ def replay_data(flow: Flow, linked: NDArray[np.bool_]) -> DataFound:
     if flow.units * (1 if flow.sizes is None else int(flow.sizes.max())) >= 2**63:
         raise TooLargeError(f"blocks of {flow.units} units are too large to be counted; use fewer units")
     words = Words(flow)
-    numbers = _own_blocks(flow)
+    numbers = _select_blocks(flow)
     known = np.isin(flow.block, numbers)
     problems = words.sends(~flow.of_sends(known), "the collective has no such block", "sends of no block")
     beyond = np.zeros(len(flow.block), dtype=np.bool_)
@@ -79,7 +79,7 @@ def replay_data(flow: Flow, linked: NDArray[np.bool_]) -> DataFound:
     happens = np.zeros(len(flow), dtype=np.bool_)
     happens[order] = alive
     late = linked & ~happens & flow.of_sends(known)
-    problems += words.sends(late, lambda row: _why_late(flow, words, row), "sends of what the sender does not have")
+    problems += words.sends(late, lambda row: _explain_late(flow, words, row), "sends of what the sender does not have")
     for number, movement in enumerate(flow.movements):
         count = int(lacks.many[number])
         said = []
@@ -98,7 +98,7 @@ def replay_data(flow: Flow, linked: NDArray[np.bool_]) -> DataFound:
     return found
 
 
-def _own_blocks(flow: Flow) -> IntArray:
+def _select_blocks(flow: Flow) -> IntArray:
     """Return the replayed blocks: all, or representatives."""
     if flow.fold is None:
         return flow.blocks
@@ -183,7 +183,7 @@ def _count_fewest_sends(blocks: Blocks) -> int:
     return least
 
 
-def _why_late(flow: Flow, words: Words, row: int) -> str:
+def _explain_late(flow: Flow, words: Words, row: int) -> str:
     """Describe what a sender lacks, and when it comes."""
     node, piece = int(flow.src[row]), int(flow.piece[row])
     name = words.node(node)

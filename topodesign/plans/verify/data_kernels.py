@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from topodesign.base.compiled import Ints, compiled, find, sort, tiered
+from topodesign.base.compiled import Ints, compile_kernel, find, sort, tier_kernel
 
 Words = NDArray[np.uint64]
 Flags = NDArray[np.bool_]
@@ -58,7 +58,7 @@ def _work(sends: Sends, blocks: Blocks, *_: object) -> int:
     return 15 * len(sends.src) + 2 * len(blocks.units) * len(blocks.team)
 
 
-@compiled
+@compile_kernel
 def _mask(word: int, begin: int, end: int) -> np.uint64:
     """Return the bits of segments ``begin <= s < end``."""
     ones = ~np.uint64(0)
@@ -67,7 +67,7 @@ def _mask(word: int, begin: int, end: int) -> np.uint64:
     return (ones << np.uint64(low)) & (ones >> np.uint64(64 - high))
 
 
-@compiled
+@compile_kernel
 def _has(held: Words, begin: int, end: int) -> bool:
     for word in range(begin // 64, (end - 1) // 64 + 1):
         if _mask(word, begin, end) & ~held[word]:
@@ -75,27 +75,27 @@ def _has(held: Words, begin: int, end: int) -> bool:
     return True
 
 
-@compiled
-def _any(held: Words) -> bool:
+@compile_kernel
+def _has_any(held: Words) -> bool:
     for word in held:
         if word:
             return True
     return False
 
 
-@compiled
+@compile_kernel
 def _put(held: Words, begin: int, end: int) -> None:
     for word in range(begin // 64, (end - 1) // 64 + 1):
         held[word] |= _mask(word, begin, end)
 
 
-@compiled
+@compile_kernel
 def _take(held: Words, begin: int, end: int) -> None:
     for word in range(begin // 64, (end - 1) // 64 + 1):
         held[word] &= ~_mask(word, begin, end)
 
 
-@compiled
+@compile_kernel
 def _units(held: Words, begin: int, end: int, cuts: Ints) -> int:
     """Return the units set in segments ``begin <= s < end``."""
     count = 0
@@ -110,7 +110,7 @@ def _units(held: Words, begin: int, end: int, cuts: Ints) -> int:
     return count
 
 
-@compiled
+@compile_kernel
 def _cut(sends: Sends, begin: int, end: int, units: int) -> Ints:
     """Return piece ends with 0 and ``units``, ascending."""
     count = end - begin
@@ -134,7 +134,7 @@ def _cut(sends: Sends, begin: int, end: int, units: int) -> Ints:
     return points[:kept]
 
 
-@compiled
+@compile_kernel
 def _note(lacks: Lacks, number: int, place: int, node: int, run: tuple[int, int]) -> None:
     """Count wrong units of a block, and keep the first."""
     count = lacks.many[number]
@@ -146,7 +146,7 @@ def _note(lacks: Lacks, number: int, place: int, node: int, run: tuple[int, int]
     lacks.many[number] += 1
 
 
-@compiled
+@compile_kernel
 def _first_run(held: Words, wanted: bool, cuts: Ints, segments: int) -> tuple[int, int]:
     """Return the first missing or surplus run of units."""
     first = -1
@@ -159,7 +159,7 @@ def _first_run(held: Words, wanted: bool, cuts: Ints, segments: int) -> tuple[in
     return cuts[first], cuts[segments]
 
 
-@compiled
+@compile_kernel
 def _check_end(blocks: Blocks, lacks: Lacks, number: int, place: int, held: Words, cuts: Ints, segments: int) -> None:
     """Note unmet goals after a movement of a block."""
     source, goal, own = blocks.source[number, place], blocks.goal[number, place], blocks.group[place]
@@ -168,11 +168,11 @@ def _check_end(blocks: Blocks, lacks: Lacks, number: int, place: int, held: Word
             checked, wanted = node != goal, False
         else:
             checked, wanted = (blocks.team[node] == own if goal < 0 else node == goal), True
-        if checked and node != source and (not _has(held[node], 0, segments) if wanted else _any(held[node])):
+        if checked and node != source and (not _has(held[node], 0, segments) if wanted else _has_any(held[node])):
             _note(lacks, number, place, node, _first_run(held[node], wanted, cuts, segments))
 
 
-@compiled
+@compile_kernel
 def _without_sends(blocks: Blocks, lacks: Lacks, place: int) -> None:
     """Note what a block lacks of which nothing is sent."""
     run = (0, blocks.units[place])
@@ -187,7 +187,7 @@ def _without_sends(blocks: Blocks, lacks: Lacks, place: int) -> None:
                     _note(lacks, number, place, node, run)
 
 
-@tiered(_work)
+@tier_kernel(_work)
 def replay(sends: Sends, blocks: Blocks, alive: Flags, lacks: Lacks) -> None:
     """Replay all blocks and count what is wrong.
 
@@ -254,7 +254,7 @@ def replay(sends: Sends, blocks: Blocks, alive: Flags, lacks: Lacks) -> None:
             _check_end(blocks, lacks, number, place, held, cuts, segments)
 
 
-@tiered(lambda first, *_: 5 * int(first[-1]))
+@tier_kernel(lambda first, *_: 5 * int(first[-1]))
 def find_heights(first: Ints, src: Ints, dst: Ints, counts: Flags, nodes: int) -> Ints:
     """Return the longest way of every piece, in sends.
 

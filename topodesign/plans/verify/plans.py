@@ -262,7 +262,7 @@ def _unknown_bandwidth(flows: tuple[Flow, ...]) -> list[str]:
     return [f"the plan does not say its bandwidth: times are right for {format_rate(rate)} of a node or more"]
 
 
-def verified(plan: Plan, what: str = "the plan") -> Plan:
+def verify_or_raise(plan: Plan, what: str = "the plan") -> Plan:
     """Return a verified plan, or raise ScheduleError."""
     report = verify(plan)
     if not report.ok:

@@ -279,14 +279,14 @@ def as_model(value: ModelLike, changes: Mapping[str, Any] | None = None) -> Mode
     172288
     """
     if isinstance(value, Model):
-        return value.but(**_checked(changes or {}))
+        return value.but(**_check_fields(changes or {}))
     if isinstance(value, Mapping):
-        return _built("a model", {**value, **(changes or {})})
+        return _build_model("a model", {**value, **(changes or {})})
     path = as_path(value)
     with expecting(path, FileKind.MODEL):
         found = _plain(parse_yaml(read_text(path, ENDINGS, _LARGEST_FILE)))
         try:
-            return _built(path.stem, found, changes)
+            return _build_model(path.stem, found, changes)
         except ParameterError as error:
             raise FileFormatError(str(error)) from None
 
@@ -298,21 +298,21 @@ def _plain(document: Located) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, inner in document.value.items():
         try:
-            found |= _checked({name: inner.value})
+            found |= _check_fields({name: inner.value})
         except ParameterError as error:
             raise FileFormatError(f"line {inner.line}: {error}") from None
     return found
 
 
-def _built(name: str, given: Mapping[str, Any], changes: Mapping[str, Any] | None = None) -> Model:
-    values = {"name": name, **_checked(given), **_checked(changes or {})}
+def _build_model(name: str, given: Mapping[str, Any], changes: Mapping[str, Any] | None = None) -> Model:
+    values = {"name": name, **_check_fields(given), **_check_fields(changes or {})}
     for one in fields(Model)[:8]:
         if one.name not in values:
             raise ParameterError(f"the field '{one.name}' is missing")
     return Model(**values)
 
 
-def _checked(given: Mapping[str, Any]) -> dict[str, Any]:
+def _check_fields(given: Mapping[str, Any]) -> dict[str, Any]:
     """Return fields as values of their types."""
     types = {one.name: str(one.type) for one in fields(Model)}
     found: dict[str, Any] = {}

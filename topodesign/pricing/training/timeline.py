@@ -31,7 +31,7 @@ class Spent:
     bubble: Fraction  # the rest: stages that wait for others
 
 
-def spent(step: StepMix, seconds: Seconds) -> Spent:
+def split_times(step: StepMix, seconds: Seconds) -> Spent:
     """Return the parts of a step's time for given collective times."""
     whole = step_seconds(step, seconds)
     bare = replace(step, stages=tuple(map(_without_data, step.stages)))

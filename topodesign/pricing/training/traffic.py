@@ -151,7 +151,7 @@ def step_mix(model: Model) -> StepMix:
 def mix_step(mix: Mix) -> StepMix:
     """Return collectives in sequence among all ranks, as a step."""
     sent = tuple((Sent("listed", one.collective, one.size), one.count) for one in mix.shares)
-    return _alone(mix.name, (Block(Fraction(0), sent),))
+    return _make_single(mix.name, (Block(Fraction(0), sent),))
 
 
 def layers_step(name: str, layers: Iterable[tuple[Fraction, Fraction]]) -> StepMix:
@@ -160,10 +160,10 @@ def layers_step(name: str, layers: Iterable[tuple[Fraction, Fraction]]) -> StepM
     for size, ready in sorted(layers, key=lambda one: one[1]):
         blocks.append(Block(ready - before, reduces=((Sent("data", "allreduce", size), 1),)))
         before = ready
-    return _alone(name, tuple(blocks))
+    return _make_single(name, tuple(blocks))
 
 
-def _alone(name: str, blocks: tuple[Block, ...]) -> StepMix:
+def _make_single(name: str, blocks: tuple[Block, ...]) -> StepMix:
     return StepMix(name, (), (Stage((), blocks, (), blocks),))
 
 
@@ -262,16 +262,16 @@ class _Parts:
         """Return the dependencies of a part's computation, in either pass."""
         model = self.model
         if not part.layer:
-            return self._both(self.activations, 1, half=True)
+            return self._make_allreduce(self.activations, 1, half=True)
         if not model.experts:
-            return self._both(self.activations, 2)
+            return self._make_allreduce(self.activations, 2)
         tokens = self.activations * model.top_k
         sent: Several = ()
         if model.expert > 1:
             sent = ((Sent("expert", "all-to-all", tokens / model.tensor, (1,)), 2),)
-        return (*self._both(self.activations, 1), *sent, *self._both(tokens, 1))
+        return (*self._make_allreduce(self.activations, 1), *sent, *self._make_allreduce(tokens, 1))
 
-    def _both(self, size: Fraction, times: int, *, half: bool = False) -> Several:
+    def _make_allreduce(self, size: Fraction, times: int, *, half: bool = False) -> Several:
         """Return an allreduce among tensor ranks, or its halves."""
         if not self.model.sequence_parallel:
             return self._tensor("allreduce", size, times)

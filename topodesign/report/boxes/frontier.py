@@ -15,13 +15,13 @@ from topodesign.base.declared import Declared, key, row_of
 from topodesign.base.dominance import find_unbeaten
 from topodesign.base.errors import InfeasibleError, ParameterError, TopodesignError
 from topodesign.base.options import read, takes
-from topodesign.base.progress import Progress, each
-from topodesign.base.records import Result, Several, Table, shortened
+from topodesign.base.progress import Progress, iterate_with_progress
+from topodesign.base.records import Result, Several, Table, shorten_text
 from topodesign.base.spec import parse
 from topodesign.base.units import Quantity, as_count, as_size, format_size, format_time
-from topodesign.base.wording import counted, with_article
+from topodesign.base.wording import count_noun, with_article
 from topodesign.collectives import ALL_TO_ALL
-from topodesign.fabrics.boxes import Box, Boxed, box_of, join, named_box
+from topodesign.fabrics.boxes import Box, Boxed, box_of, get_box, join
 from topodesign.fabrics.fabric import OWN_LATENCIES, Fabric
 from topodesign.fabrics.files import read_fabric
 from topodesign.fabrics.networks import names_file
@@ -30,7 +30,7 @@ from topodesign.finder.options import BoxOptions
 from topodesign.finder.survey import Missing
 from topodesign.optima.boxes import ANY_ORDER, BoxRates, box_rates, carries_anything, exchange_bound
 from topodesign.optima.optimum import solve
-from topodesign.optima.question import asked
+from topodesign.optima.question import make_question
 from topodesign.plans.plan import Plan
 from topodesign.plans.time.simulate import simulate
 from topodesign.pricing.mix import PRICED, Mix, read_mix
@@ -216,10 +216,10 @@ class BoxFrontier(Result):
             return self._step_verdict()
         reached = self.best.rates.least
         if reached is None:
-            return f"{shortened(self.best.name)}: whether the inside of {self.box.name} carries it is left open"
+            return f"{shorten_text(self.best.name)}: whether the inside of {self.box.name} carries it is left open"
         left = self.bound / reached - 1
         room = "which meets the bound of any graph" if not left else f"any graph has at most {float(left):.1%} more"
-        return f"{shortened(self.best.name)}: all-to-all {_rate(reached)} GB/s, {room}{self._quicker()}"
+        return f"{shorten_text(self.best.name)}: all-to-all {_rate(reached)} GB/s, {room}{self._quicker()}"
 
     def _quicker(self) -> str:
         """Describe a quicker wiring for the largest size, if any."""
@@ -231,22 +231,22 @@ class BoxFrontier(Result):
             return ""
         what = with_article(quickest.collective)
         less, size = float(1 - quickest.pace / self.best.pace), format_size(max(self.best.sizes))
-        return f"; {shortened(quickest.name)} takes {less:.1%} less for {what} of {size}"
+        return f"; {shorten_text(quickest.name)} takes {less:.1%} less for {what} of {size}"
 
     def _step_verdict(self) -> str:
         """Describe the first wiring's step time and its rivals."""
         if self.best.step is None:
             return f"no wiring has lifted plans of all of {self.workload.words if self.workload else ''}"
-        words = f"{shortened(self.best.name)}: a step takes {format_time(self.best.step)}"
+        words = f"{shorten_text(self.best.name)}: a step takes {format_time(self.best.step)}"
         for one in self.rivals:
             if one.step is not None:
                 share = float(one.step / self.best.step - 1)
-                words += f"; {shortened(one.name)} {abs(share):.1%} {'more' if share >= 0 else 'less'}"
+                words += f"; {shorten_text(one.name)} {abs(share):.1%} {'more' if share >= 0 else 'less'}"
         return words
 
     def heading(self) -> str:
         """Return the question."""
-        return f"{counted(self.boxes, 'box', 'boxes')} {self.box.name} with {counted(self.ports, 'cable')} each"
+        return f"{count_noun(self.boxes, 'box', 'boxes')} {self.box.name} with {count_noun(self.ports, 'cable')} each"
 
     def table(self) -> Table:
         """Return a table of wirings and their rivals."""
@@ -266,7 +266,7 @@ class BoxFrontier(Result):
                 cabling = "switched"
             rates = one.rates
             exchange = "-" if rates.least is None else _rate(rates.least)
-            rows.append((f"{rates.allgather_gbps:.1f}", exchange, *times, cabling, shortened(one.name)))
+            rows.append((f"{rates.allgather_gbps:.1f}", exchange, *times, cabling, shorten_text(one.name)))
         rows.append(("", _rate(self.bound), *("" for _ in asked), "", "bound of any graph"))
         what = f"times of {self.best.collective}" if self.workload is None else f"a step is {self.workload.words}"
         return Table(
@@ -370,7 +370,7 @@ def as_box(value: str | Path | Fabric | Box) -> Box:
         raise ParameterError(f"a box is a preset such as dgx_h100, a fabric or its file, not {value!r:.60}")
     if isinstance(value, Path) or names_file(value):
         return box_of(read_fabric(Path(value)), str(value))
-    return named_box(parse(value if "(" in value else f"{value}()"))
+    return get_box(parse(value if "(" in value else f"{value}()"))
 
 
 @takes(BoxOptions)
@@ -487,13 +487,13 @@ def find_wirings(
         raise InfeasibleError(f"no graph of {boxes} boxes with {ports} cables each is known; try other ports")
     kept = find_unbeaten(graphs, lambda graph: (graph.factor, graph.diameter), lambda graph: len(graph.spec))
     wirings: list[tuple[BoxDesign, bool]] = []
-    for best in each([*kept, *_even(graphs, kept)], progress):
+    for best in iterate_with_progress([*kept, *_even(graphs, kept)], progress):
         graph = best
-        found = _numbered(box, graph, split, duplex=duplex, seed=seed)
+        found = _number_box(box, graph, split, duplex=duplex, seed=seed)
         if found.rates.inside != ANY_ORDER:  # of graphs that are as good for all-to-all one may fit the inside better
             alike = [other for other in graphs if other.factor == graph.factor and other is not graph]
             for other in alike[:_MOST_ALIKE]:
-                more = _numbered(box, other, split, duplex=duplex, seed=seed)
+                more = _number_box(box, other, split, duplex=duplex, seed=seed)
                 if (more.rates.least or 0) > (found.rates.least or 0):
                     graph, found = other, more
         boxed = Boxed(box, graph.topology, split, found.shift, found.swaps)
@@ -504,7 +504,7 @@ def find_wirings(
     return wirings, len(graphs)
 
 
-def _numbered(box: Box, graph: Graph, split: int, *, duplex: bool, seed: int) -> Numbered:
+def _number_box(box: Box, graph: Graph, split: int, *, duplex: bool, seed: int) -> Numbered:
     start = box_rates(box, graph.topology, split, known=(graph.lower, graph.upper))
     return number_nics(box, graph.topology, split, start, duplex=duplex, seed=seed)
 
@@ -530,7 +530,7 @@ def _rival(box: Box, boxes: int, ports: int, name: str, shown: Shown) -> BoxDesi
     if isinstance(place, Topology):
         return BoxDesign(name, join(box, place), box_rates(box, place), 1, place.is_duplex, *shown)
     most = box.nic_bandwidth * boxes / ((boxes - 1) * len(box.nodes))
-    rates = BoxRates(solve(asked(place)).bandwidth, None, most, "open")
+    rates = BoxRates(solve(make_question(place)).bandwidth, None, most, "open")
     return BoxDesign(f"{name}, switched", place, rates, 1, True, *shown, "auto", switched=True)
 
 
@@ -545,5 +545,7 @@ def find_rails(box: Box, boxes: int, shown: Shown = _ALLREDUCE) -> tuple[BoxDesi
         return ()
     most = box.nic_bandwidth * boxes / ((boxes - 1) * len(box.nodes))
     same = carries_anything(box, most)
-    rates = BoxRates(solve(asked(fabric)).bandwidth, most if same else None, most, "as with cables" if same else "open")
+    rates = BoxRates(
+        solve(make_question(fabric)).bandwidth, most if same else None, most, "as with cables" if same else "open"
+    )
     return (BoxDesign(f"{fabric.name}, switched", fabric, rates, 1, True, *shown, switched=True),)

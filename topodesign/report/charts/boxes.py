@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 
 from topodesign.base.errors import ParameterError
 from topodesign.base.units import format_rate
-from topodesign.base.wording import counted
+from topodesign.base.wording import count_noun
 from topodesign.compiler.wires import boxes_of
 from topodesign.fabrics.fabric import Fabric
 from topodesign.optima.optimum import Optimum
 from topodesign.report.charts.chart import Drawing
-from topodesign.report.charts.structure import drawn
+from topodesign.report.charts.structure import draw_topology
 from topodesign.topology.topology import Topology
 
 _IN_A_ROW = 8  # boxes or switches
@@ -53,13 +53,13 @@ def boxes_drawing(fabric: Fabric, marked: Collection[int] = ()) -> Drawing:
     joined = Topology.from_arrays(len(names), ends[0][between], ends[1][between], topology.capacity[between])
     strong = {int(joined.link_index(ends[0][link], ends[1][link])) for link in marked if between[link]}
     held = Counter(whole[node] for node in fabric.compute)
-    kinds = [f"box of {counted(held[name], 'node')}" if held[name] else "switch" for name in names]
+    kinds = [f"box of {count_noun(held[name], 'node')}" if held[name] else "switch" for name in names]
     legend = tuple(dict.fromkeys(kinds))
     most = format_rate(int(joined.capacity.max(initial=0)) * fabric.unit)
     places = _rows(joined, [bool(held[name]) for name in names])
     note = f"lines are all links of two together; the most is {most} one way"
     groups = [legend.index(kind) for kind in kinds], legend
-    return drawn(joined, names, groups, f"{fabric.name}: {counted(len(held), 'box', 'boxes')}", "boxes",
+    return draw_topology(joined, names, groups, f"{fabric.name}: {count_noun(len(held), 'box', 'boxes')}", "boxes",
                  marked=strong, note=note, places=places)  # fmt: skip
 
 
@@ -94,4 +94,6 @@ def cut_drawing(best: Optimum) -> Drawing:
         made = boxes_drawing(fabric, binding)
         return replace(made, title=best.heading(), note=f"marked: joined by links that bind; {made.note}")
     note = f"marked: the links that bind; {words}"
-    return drawn(fabric.topology, fabric.names, (groups, sides), best.heading(), "cut", marked=binding, note=note)
+    return draw_topology(
+        fabric.topology, fabric.names, (groups, sides), best.heading(), "cut", marked=binding, note=note
+    )

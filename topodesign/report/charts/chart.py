@@ -12,7 +12,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal
 
 from topodesign.base.declared import Declared, key
-from topodesign.base.records import Result, shortened
+from topodesign.base.records import Result, shorten_text
 
 if TYPE_CHECKING:
     from topodesign.topology.topology import Topology
@@ -192,4 +192,4 @@ class Drawing(Result):
 
 def name_of(topology: Topology) -> str:
     """Return what a topology is called in a title."""
-    return f"topology of {topology.nodes} nodes" if topology.spec is None else shortened(str(topology.spec))
+    return f"topology of {topology.nodes} nodes" if topology.spec is None else shorten_text(str(topology.spec))

@@ -50,7 +50,7 @@ def tradeoff_chart(found: Decision) -> Chart:
             [one.time for one, _ in offers],
             "points",
             "ours" if name != "cannot be recommended" else "other",
-            texts=[_told(*pair) for pair in offers],
+            texts=[_format_label(*pair) for pair in offers],
         )
         for name, offers in groups
         if offers
@@ -66,7 +66,7 @@ def tradeoff_chart(found: Decision) -> Chart:
     )
 
 
-def _told(one: Offer, label: str) -> str:
+def _format_label(one: Offer, label: str) -> str:
     price = "" if one.price is None else f", price {format_amount(one.price)}"
     watts = "" if one.watts is None else f", {format_amount(one.watts)} watts"
     return f"{label}: a step takes {format_time(one.time)}, {one.counts.cables} cables{price}{watts}"

@@ -7,11 +7,11 @@ from dataclasses import replace
 import numpy as np
 
 from topodesign.base.errors import ParameterError, TooLargeError
-from topodesign.base.wording import counted
+from topodesign.base.wording import count_noun
 from topodesign.fabrics.fabric import Fabric
 from topodesign.report.charts.boxes import boxes_drawing, has_boxes
 from topodesign.report.charts.chart import Drawing
-from topodesign.report.charts.structure import drawn, outline, structure_drawing
+from topodesign.report.charts.structure import draw_topology, outline, structure_drawing
 from topodesign.topology.positions import positions_of
 from topodesign.topology.topology import Topology
 
@@ -43,7 +43,7 @@ def orbits_drawing(topology: Topology) -> Drawing:
     TooLargeError
         If there are too many orbits to tell apart.
     """
-    made = drawn(*outline(topology), "orbits")
+    made = draw_topology(*outline(topology), "orbits")
     orbits, names = _orbits(topology, made)
     if not names:
         raise ParameterError(f"no symmetry of {made.title} is known, so that links have no orbits; draw the structure")
@@ -51,7 +51,7 @@ def orbits_drawing(topology: Topology) -> Drawing:
         raise TooLargeError(
             f"{len(names)} orbits of links are too many to tell apart; at most {MOST_ORBITS}; draw the structure"
         )
-    several = counted(len(names), "orbit")
+    several = count_noun(len(names), "orbit")
     note = f"{several} of links: symmetry takes each link of a picture to every other one there; {made.note}"
     return replace(made, orbits=orbits, orbit_names=names, note=note)
 

@@ -27,7 +27,7 @@ _SHAPES = {
 
 def structure_drawing(place: Topology | Fabric) -> Drawing:
     """Return the drawing of a topology, or of a fabric with its switches."""
-    return drawn(*outline(place), "structure")
+    return draw_topology(*outline(place), "structure")
 
 
 def outline(place: Topology | Fabric) -> tuple[Topology, Sequence[str], Groups, str]:
@@ -46,7 +46,7 @@ def outline(place: Topology | Fabric) -> tuple[Topology, Sequence[str], Groups, 
     return place, [str(node) for node in range(place.nodes)], (orbits, legend), name_of(place)
 
 
-def drawn(
+def draw_topology(
     topology: Topology,
     names: Sequence[str],
     groups: Groups,

@@ -34,7 +34,7 @@ def timeline_chart(
         raise TooLargeError(f"{len(topology.src)} links are too many lanes to tell apart; at most {MOST_LANES}")
     spans: tuple[Series, ...]
     if plan.model == "clock":
-        spans, note = _timed(plan, plan.flows), "every bar is a send with its latency"
+        spans, note = _make_series(plan, plan.flows), "every bar is a send with its latency"
     elif plan.model == "steps":
         moved, latency = list_rounds(plan)[1], as_time(alpha, latency=True)
         spans, note = _rounds(plan, moved, as_size(size), latency, as_bandwidth(bandwidth))
@@ -52,7 +52,7 @@ def timeline_chart(
     )
 
 
-def _timed(plan: Plan, streams: tuple[Flow, ...]) -> tuple[Series, ...]:
+def _make_series(plan: Plan, streams: tuple[Flow, ...]) -> tuple[Series, ...]:
     streams = tuple(one.over_links() for one in streams)
     sends = sum(map(len, streams))
     if sends > MOST_SPANS:

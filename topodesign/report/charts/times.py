@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 
-from topodesign.base.records import SideBySide, shortened
-from topodesign.base.units import rounded_size
-from topodesign.base.wording import counted
+from topodesign.base.records import SideBySide, shorten_text
+from topodesign.base.units import format_size_rounded
+from topodesign.base.wording import count_noun
 from topodesign.finder.pareto import Pareto
 from topodesign.pricing.baselines import baselines
 from topodesign.pricing.workload import winners
@@ -24,7 +24,7 @@ def times_chart(found: Pareto | SideBySide) -> Chart:
         return _side_by_side(*found.side_by_side())
     work = replace(found.workload, sizes=SIZES)
     series = [
-        *(Series(shortened(one.short), SIZES, work.allreduce(one.mean)) for one in found.entries),
+        *(Series(shorten_text(one.short), SIZES, work.allreduce(one.mean)) for one in found.entries),
         Series("lower bound", SIZES, work.fastest(found.bounds), role="bound"),
         *(Series(one.name, SIZES, one.allreduce, role="other") for one in baselines(found.nodes, found.degree, work)),
     ]
@@ -32,7 +32,7 @@ def times_chart(found: Pareto | SideBySide) -> Chart:
     return over_sizes(
         f"{found.nodes} nodes of degree {found.degree}: allreduce over message size",
         series,
-        marks=tuple((size, rounded_size(size)) for size in wins if SIZES[0] < size < SIZES[-1]),
+        marks=tuple((size, format_size_rounded(size)) for size in wins if SIZES[0] < size < SIZES[-1]),
         note="dotted: from here on another topology of the frontier takes less time" if wins else "",
     )
 
@@ -49,7 +49,7 @@ def _side_by_side(
     x = [sizes[place] for place in order]
     style: Style = "line" if len(x) > 1 else "points"
     series = [
-        Series(shortened(name), x, [y[at] for at in order], style, "ours" if place < _MOST_COLOURED else "other")
+        Series(shorten_text(name), x, [y[at] for at in order], style, "ours" if place < _MOST_COLOURED else "other")
         for place, (name, y) in enumerate(times)
     ]
     series.append(Series("lower bound", x, [bound[at] for at in order], style, "bound"))
@@ -81,7 +81,7 @@ def frontier_chart(found: Pareto) -> Chart:
             steps,
             [entry.mean.bandwidth for entry in entries],
             "points",
-            texts=[shortened(entry.short) for entry in entries],
+            texts=[shorten_text(entry.short) for entry in entries],
         ),
         Series(
             "lower bound (both at once)",
@@ -103,6 +103,6 @@ def frontier_chart(found: Pareto) -> Chart:
         "communication steps per phase",
         "BW factor y per phase (time = y M/B)",
         tuple(series),
-        marks=((bound.steps, f"at least {counted(bound.steps, 'step')}"),),
+        marks=((bound.steps, f"at least {count_noun(bound.steps, 'step')}"),),
         note="left and low is better",
     )

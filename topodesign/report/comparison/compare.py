@@ -17,7 +17,7 @@ from topodesign.base.errors import InfeasibleError, ParameterError
 from topodesign.base.latency import Latency
 from topodesign.base.options import takes
 from topodesign.base.progress import tell
-from topodesign.base.records import Named, SideBySide, Table, shortened
+from topodesign.base.records import Named, SideBySide, Table, shorten_text
 from topodesign.base.units import (
     Quantity,
     as_count,
@@ -28,7 +28,7 @@ from topodesign.base.units import (
     format_time,
     read_number,
 )
-from topodesign.base.wording import listed
+from topodesign.base.wording import join_words
 from topodesign.base.work_options import TimingOptions
 from topodesign.collectives import ALLREDUCE, Collective
 from topodesign.fabrics.fabric import Fabric
@@ -262,7 +262,7 @@ class Comparison(SideBySide):
             columns["cabling"] = ["duplex" if one.topology.is_duplex else "simplex" for one in some]
         last = "contender" if designs else "algorithm"
         named = [
-            one.name if not designs or one.name == one.what else f"{one.name}: {shortened(one.what)}" for one in some
+            one.name if not designs or one.name == one.what else f"{one.name}: {shorten_text(one.what)}" for one in some
         ]
         columns[last] = named
         rows = list(zip(*columns.values(), strict=True))
@@ -325,13 +325,14 @@ class Comparison(SideBySide):
         yield "time = 2 (steps alpha + y M/B)" if twice else "time = steps alpha + y M/B"
         passing = [one.name for one in self.contenders if one.passing]
         if passing:
-            yield f"{listed(passing)}: messages pass through nodes; a step adds hop for each link of its longest route"
+            cost = "a step adds hop for each link of its longest route"
+            yield f"{join_words(passing)}: messages pass through nodes; {cost}"
         step = step_words(switched=self.switched)
         if any(one.timing.pipelined and not one.timing.at_once for one in self.contenders):
             yield f"with chunks {twice}(steps + chunks - 1) ({step} + y M/B / chunks)"
         names = [one.name for one in self.contenders if one.timing.at_once]
         if names:
-            yield f"{listed(names)}, both halves at once: (2 steps + chunks - 1) ({step} + 2 y M/B / chunks)"
+            yield f"{join_words(names)}, both halves at once: (2 steps + chunks - 1) ({step} + 2 y M/B / chunks)"
         if any(not one.timing.phases for one in self.contenders):
             yield "of timed sends as simulate has them, links being free for the next after gap and bytes"
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import ClassVar, TypeAlias
 
 from topodesign.base.declared import Declared, Keys, key, keys_of, without
-from topodesign.base.doors import SCHEDULERS
+from topodesign.base.entry_points import SCHEDULERS
 from topodesign.base.errors import InfeasibleError, ParameterError, SpecError, TooLargeError
 from topodesign.base.wording import suggest
 from topodesign.collectives import ALLREDUCE

@@ -50,10 +50,10 @@ def everyday(name: str, nodes: int, degree: int, work: Workload) -> Found:
     found = EVERYDAY[name].find(nodes, degree, work)
     if isinstance(found, str):
         raise InfeasibleError(f"there is no {name} of {nodes} nodes with {degree} ports: {found}")
-    return found._replace(place=_scaled(found.place, work)) if isinstance(found.place, Fabric) else found
+    return found._replace(place=_scale_links(found.place, work)) if isinstance(found.place, Fabric) else found
 
 
-def _scaled(fabric: Fabric, work: Workload) -> Fabric:
+def _scale_links(fabric: Fabric, work: Workload) -> Fabric:
     """Scale all links of a fabric to the requested node bandwidth."""
     most = max(int(fabric.topology.out_ports[node]) for node in fabric.compute)
     return replace(fabric, unit=work.bandwidth / 8 / most)
@@ -72,7 +72,7 @@ def _torus(dimensions: int | None) -> Find:
         if not grids:
             return f"{nodes} is not a product of sides whose torus needs at most {degree} ports"
         ports, sides = min(grids, key=lambda grid: (sum(side // 2 for side in grid[1]), -grid[0], grid[1]))
-        return Found(_trunked(f"torus({','.join(map(str, sides))})", ports, degree))
+        return Found(_make_trunks(f"torus({','.join(map(str, sides))})", ports, degree))
 
     return find
 
@@ -83,7 +83,7 @@ def _grids(nodes: int, degree: int, counts: Iterable[int], takes: Callable[[int]
     return [(ports, sides) for ports, sides in every if ports <= degree]
 
 
-def _trunked(spec: str, ports: int, degree: int) -> Topology:
+def _make_trunks(spec: str, ports: int, degree: int) -> Topology:
     """Return a topology with parallel links over the available ports."""
     return build(spec if degree < 2 * ports else f"parallel({spec},{degree // ports})")
 
@@ -92,7 +92,7 @@ def _hypercube(nodes: int, degree: int, _work: Workload) -> Found | str:
     dimensions = nodes.bit_length() - 1
     if nodes != 2**dimensions or not 1 <= dimensions <= degree:
         return f"it has 2^k nodes with k ports, and k is at most {degree}"
-    return Found(_trunked(f"hypercube({dimensions})", dimensions, degree))
+    return Found(_make_trunks(f"hypercube({dimensions})", dimensions, degree))
 
 
 def _hyperx(nodes: int, degree: int, _work: Workload) -> Found | str:
@@ -102,7 +102,7 @@ def _hyperx(nodes: int, degree: int, _work: Workload) -> Found | str:
     ports, sides = min(grids, key=lambda grid: (len(grid[1]), -grid[0], grid[1]))
     factors = [f"complete({side})" for side in sides]
     spec = factors[0] if len(factors) == 1 else f"product({','.join(factors)})"
-    return Found(_trunked(spec, ports, degree))
+    return Found(_make_trunks(spec, ports, degree))
 
 
 def _jellyfish(nodes: int, degree: int, _work: Workload) -> Found | str:

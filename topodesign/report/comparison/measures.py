@@ -49,11 +49,11 @@ def counts(topology: Topology, *, failures: bool = True) -> Counts:
     switch = np.isin(np.arange(topology.nodes), sorted(topology.switches))
     ports = np.zeros(topology.nodes, dtype=np.int64)
     np.add.at(ports, u, c)
-    survives = survived(topology) if failures else None
+    survives = count_survived(topology) if failures else None
     return Counts(cables, int(ports[~switch].sum()), len(topology.switches), int(ports[switch].sum()), survives)
 
 
-def survived(topology: Topology) -> int | None:
+def count_survived(topology: Topology) -> int | None:
     """Return the number of arbitrary link failures that a network survives.
 
     This is the minimum number of links out of a set of nodes, less one.
@@ -105,7 +105,7 @@ def widest_known(topology: Topology) -> tuple[IntArray, Fraction] | None:
     np.add.at(matrix, (topology.src[real], topology.dst[real]), topology.capacity[real])
     both = matrix + matrix.T
     starts = sorted(_halves(both), key=lambda side: float(both[side][:, ~side].sum()))
-    sides = [_exchanged(side, both) for side in starts[:_IMPROVED]]
+    sides = [_exchange_pairs(side, both) for side in starts[:_IMPROVED]]
     widths = [_width(topology, side) for side in sides]
     width = min(widths)
     return np.flatnonzero(sides[widths.index(width)]), Fraction(width)
@@ -129,7 +129,7 @@ def _halves(both: NDArray[np.float64]) -> list[NDArray[np.bool_]]:
     return halves
 
 
-def _exchanged(side: NDArray[np.bool_], both: NDArray[np.float64]) -> NDArray[np.bool_]:
+def _exchange_pairs(side: NDArray[np.bool_], both: NDArray[np.float64]) -> NDArray[np.bool_]:
     """Exchange pairs of nodes between halves while the cut narrows."""
     side = side.copy()
     while True:

@@ -6,12 +6,12 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Unpack
 
-from topodesign.base import doors
+from topodesign.base import entry_points
 from topodesign.base.arguments import as_choice, as_integer
 from topodesign.base.cost import Cost
 from topodesign.base.errors import InfeasibleError, ParameterError
 from topodesign.base.options import read, takes
-from topodesign.base.progress import each
+from topodesign.base.progress import iterate_with_progress
 from topodesign.base.units import Quantity, as_bandwidth, as_time
 from topodesign.base.work_options import OwnTimingOptions
 from topodesign.collectives import ALLREDUCE, GATHER, REDUCE, Collective, as_collective
@@ -28,7 +28,14 @@ from topodesign.report.comparison.compare import MOST_SECONDS, Comparison, Timed
 from topodesign.report.comparison.contender import Contender, Factor, Interval, counts_of, timing_of
 from topodesign.report.comparison.measures import Counts
 from topodesign.schedulers.choice import make_plan
-from topodesign.schedulers.for_size import SEARCHES, MethodPlan, bound_plans, plan_method, why_skipped, why_unfit
+from topodesign.schedulers.for_size import (
+    SEARCHES,
+    MethodPlan,
+    bound_plans,
+    explain_skipped,
+    explain_unfit,
+    plan_method,
+)
 from topodesign.schedulers.method import Method, Request, sizes_of
 from topodesign.topology.topology import Topology
 
@@ -104,7 +111,7 @@ def compare_methods(
     messages, limit = as_latency(said["alpha"], said["gap"], said["hop"]), as_time(time_limit)
     if not 0 < limit <= MOST_SECONDS:
         raise ParameterError(f"time_limit must be above zero and at most {MOST_SECONDS} seconds")
-    names = [as_choice("method", name, doors.SCHEDULERS) for name in methods] or list(doors.SCHEDULERS)
+    names = [as_choice("method", name, entry_points.SCHEDULERS) for name in methods] or list(entry_points.SCHEDULERS)
     if root is not None:
         last = len(whole.names) - 1
         collective = collective.at(
@@ -122,10 +129,10 @@ def compare_methods(
     found: list[Contender] = []
     missing: list[tuple[str, str]] = []
     number = counts_of(where, failures=False)
-    for name in each(names, progress):
-        method: Method = doors.SCHEDULERS[name]
-        if name in SEARCHES and not methods and why_unfit(method, request) is None:
-            missing.append((name, str(why_skipped(method, request))))
+    for name in iterate_with_progress(names, progress):
+        method: Method = entry_points.SCHEDULERS[name]
+        if name in SEARCHES and not methods and explain_unfit(method, request) is None:
+            missing.append((name, str(explain_skipped(method, request))))
             continue
         made = plan_method(method, request, amounts, _make, messages=messages, limit=limit, check=_find_problem)
         if made.plan is None:
@@ -160,7 +167,7 @@ def _contender(plan: Plan, made: MethodPlan, place: Topology | Fabric, work: Wor
 
 
 def _make(request: Request, name: str) -> Plan:
-    return make_plan(request, name, doors.SCHEDULERS)
+    return make_plan(request, name, entry_points.SCHEDULERS)
 
 
 def _find_problem(plan: Plan) -> str | None:

@@ -12,7 +12,7 @@ from topodesign.base.claims import FASTEST_OF_COLUMN
 from topodesign.base.declared import Declared, key
 from topodesign.base.errors import InfeasibleError, ParameterError
 from topodesign.base.progress import tell
-from topodesign.base.records import Result, Table, shortened
+from topodesign.base.records import Result, Table, shorten_text
 from topodesign.base.units import Quantity, format_excess, format_time
 from topodesign.fabrics.fabric import Fabric
 from topodesign.plans.plan import Plan
@@ -85,7 +85,7 @@ class StepComparison(Result):
                 *(format_time(shares[name]) if shares[name] else "0" for name in used),
                 f"{float(one.time.communication):.1%}",
                 format_time(one.time.bound),
-                one.name if one.name == one.time.place.name else f"{one.name}: {shortened(one.time.place.name)}",
+                one.name if one.name == one.time.place.name else f"{one.name}: {shorten_text(one.time.place.name)}",
             ))  # fmt: skip
         notes = [
             f"{FASTEST_OF_COLUMN}, percentages are over it; sent is the part of the step that waits for what is sent",

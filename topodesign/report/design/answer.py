@@ -11,10 +11,10 @@ from topodesign.base.arguments import as_path
 from topodesign.base.atomic import write_directory
 from topodesign.base.claims import Claim
 from topodesign.base.declared import key
-from topodesign.base.fitted import wrapped
+from topodesign.base.fitted import wrap_text
 from topodesign.base.records import MOST_WIDE, Table, TextResult
 from topodesign.base.units import format_amount, format_time
-from topodesign.base.wording import counted, listed
+from topodesign.base.wording import count_noun, join_words
 from topodesign.report.design.boxed import with_plans
 from topodesign.report.design.bundle import files_of
 from topodesign.report.design.parts import FAR, File, Limit, Loss, Offer, Stage, Turn, loss_words, over
@@ -99,9 +99,9 @@ class Decision(TextResult):
         """Contenders not in the table, with reasons, without full stops."""
         takes = "it takes" if len(self.beaten) == 1 else "each takes"
         far = f", or {FAR} times the first" if self.request.optimise == "time" else ""
-        more = f"{counted(len(self.beaten), 'other')} not in the table: {takes} at least what one in it does{far}"
+        more = f"{count_noun(len(self.beaten), 'other')} not in the table: {takes} at least what one in it does{far}"
         lines = (f"{name} is not in the table: {why}" for name, why in self.missing)
-        late = f"omitted because of the time limit: {listed(list(self.cut))}" if self.cut else ""
+        late = f"omitted because of the time limit: {join_words(list(self.cut))}" if self.cut else ""
         return (*lines, *([more] if self.beaten else []), *([late] if late else []))
 
     def heading(self) -> str:
@@ -140,8 +140,8 @@ class Decision(TextResult):
 def _text(found: Decision) -> str:
     """Return the decision on one screen."""
     asked, best = found.request, found.recommendation
-    lines = [found.heading(), asked.words, "", found.verdict, *_beside(found), ""]
-    text = [line for long in lines for line in (wrapped(long, MOST_WIDE, 2) or [""])]
+    lines = [found.heading(), asked.words, "", found.verdict, *_format_rivals(found), ""]
+    text = [line for long in lines for line in (wrap_text(long, MOST_WIDE, 2) or [""])]
     text += [found.table().text(), ""]
     rest = [] if best.step is None else [best.step.heading(), str(best.step.claims[0])]
     rest += [f"limit of {one.collective}: {one}" for one in found.limits]
@@ -152,7 +152,7 @@ def _text(found: Decision) -> str:
     ]
     rest += [] if found.failures or "failures" in found.cut else [NOT_WORKED_OUT]
     rest += [
-        f"grow to {one.nodes}: {counted(one.moves, 'move')} (bound {one.at_least}), then a step takes "
+        f"grow to {one.nodes}: {count_noun(one.moves, 'move')} (bound {one.at_least}), then a step takes "
         f"{format_time(one.seconds)}: {_short(one.name, 60)}"
         for one in found.growth
     ]
@@ -160,11 +160,11 @@ def _text(found: Decision) -> str:
     rest += list(_bill(found))
     rest += [f"{str(claim)[:1].upper()}{str(claim)[1:]}." for claim in found.claims]
     rest += found.absent
-    rest += [f"wrote {counted(len(found.files), 'file')}, listed in decision.json"] if found.files else []
-    return "\n".join([*text, *(line for long in rest for line in wrapped(long, MOST_WIDE, 2))])
+    rest += [f"wrote {count_noun(len(found.files), 'file')}, listed in decision.json"] if found.files else []
+    return "\n".join([*text, *(line for long in rest for line in wrap_text(long, MOST_WIDE, 2))])
 
 
-def _beside(found: Decision) -> Iterator[str]:
+def _format_rivals(found: Decision) -> Iterator[str]:
     other, best = found.runner_up, found.recommendation
     if other is None:
         yield "There is no runner-up."
@@ -180,8 +180,8 @@ def _bill(found: Decision) -> Iterator[str]:
     ]
     metres = "" if bill.metres is None else f", {format_metres(bill.metres)} m of cable"
     yield (
-        f"wiring: {plan.mode}, {counted(len(plan.connects), 'cross-connect')}, checked{metres}"
-        f"{f': {listed(items)}' if items else ''}"
+        f"wiring: {plan.mode}, {count_noun(len(plan.connects), 'cross-connect')}, checked{metres}"
+        f"{f': {join_words(items)}' if items else ''}"
     )
 
 

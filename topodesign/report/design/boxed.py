@@ -49,7 +49,7 @@ def rails_of(box: Box, boxes: int) -> tuple[BoxDesign, Topology]:
     return found[0], Topology.from_arrays(len(place), src, dst, switches=frozenset(range(boxes, len(place))))
 
 
-def rated_parts(fabric: Fabric, rates: BoxRates, request: Request) -> tuple[Part, ...]:
+def rate_parts(fabric: Fabric, rates: BoxRates, request: Request) -> tuple[Part, ...]:
     """Return the time of every collective at proven rates."""
     latency = find_latency(fabric, ALLGATHER, Latency(None) if fabric.latency else request.work.latency)
     parts = []
@@ -77,12 +77,12 @@ def with_plans(offer: Offer, *, most: int | None = None) -> Offer:
         return offer
     parts = []
     for part in offer.parts:
-        plan = part.plan or _lifted(offer.fabric, part)
+        plan = part.plan or _lift_plan(offer.fabric, part)
         parts.append(part if plan is None else replace(part, plan=plan, planned=time_lifted(plan, part.share.size)))
     return replace(offer, parts=tuple(parts))
 
 
-def _lifted(fabric: Fabric, part: Part) -> Plan | None:
+def _lift_plan(fabric: Fabric, part: Part) -> Plan | None:
     try:
         with deadline(_SECONDS):
             return verified(schedule(fabric, part.share.collective, method="boxes", size=part.share.size))

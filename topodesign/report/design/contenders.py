@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from topodesign.base.deadline import OutOfTime, Stopwatch, check, deadline
 from topodesign.base.errors import CatalogError, InfeasibleError, TopodesignError
-from topodesign.base.progress import Progress, each, part
+from topodesign.base.progress import Progress, iterate_with_progress, part
 from topodesign.base.spec import Spec, parse
 from topodesign.catalog.lookup import Catalog
 from topodesign.fabrics.boxes import Boxed, join
@@ -21,7 +21,7 @@ from topodesign.finder.find import find, pareto
 from topodesign.report.boxes.frontier import BoxDesign, find_wirings
 from topodesign.report.comparison.contender import counts_of, found_contender, sum_of, why_unfit
 from topodesign.report.design.ahead import merit
-from topodesign.report.design.boxed import RAILS, rails_of, rated_parts
+from topodesign.report.design.boxed import RAILS, rails_of, rate_parts
 from topodesign.report.design.measure import Measured, ask_for, get_least, measure_step, parts_of, plan_parts
 from topodesign.report.design.parts import Offer, OfferKind
 from topodesign.report.design.request import Request
@@ -126,7 +126,7 @@ def settle_offers(found: Gathered, request: Request, budget: Budget, progress: P
 
     Bounds show which may beat them.
     """
-    for _ in each(range(len(found.offers)), progress):
+    for _ in iterate_with_progress(range(len(found.offers)), progress):
         able = [one for one in found.offers if one.refused is None]
         settled = sorted(merit(one, request) for one in able if one.planned)
         last = settled[_SETTLED - 1] if len(settled) >= _SETTLED else None
@@ -296,7 +296,7 @@ def _boxes(request: Request, found: Gathered, progress: Progress | None) -> Iter
 def _from_design(request: Request, kind: OfferKind, name: str, one: BoxDesign, links: Topology, **more: Any) -> Offer:
     """Build a contender from a wiring of boxes, or their rails."""
     if request.step is None:
-        measured = Measured(rated_parts(one.fabric, one.rates, request))
+        measured = Measured(rate_parts(one.fabric, one.rates, request))
     else:
         measured = measure_step(one.fabric, request)
     spec = one.fabric.name
@@ -341,7 +341,7 @@ def _plant(request: Request, found: Gathered, progress: Progress | None) -> Iter
 
 def _rivals(request: Request, found: Gathered, progress: Progress | None) -> Iterator[Offer]:
     """Yield the requested rivals with plans."""
-    for name in each(request.rivals, progress):
+    for name in iterate_with_progress(request.rivals, progress):
         try:
             with deadline(_SECONDS):
                 offer = _rival(name, request)

@@ -79,7 +79,7 @@ def design(
         asked = request if isinstance(request, Request) else read_request(request)
     budget = Budget(None if time_limit is None else _read_limit(time_limit))
     found = gather_offers(asked, budget, part(progress, 0, 0.75))
-    offers, wiring = _wired(found, asked)
+    offers, wiring = _wire_best(found, asked)
     best = budget.do("plans of the recommendation", lambda: with_plans(offers[0], most=MOST_PLANNED), offers[0])
     wins = turns([best, *offers[1:]], asked)
     names = {best.name, *(one.then for one in wins), *(one.name for one in offers[1:2])}
@@ -109,7 +109,7 @@ def _read_limit(value: Quantity) -> float:
     return float(seconds)
 
 
-def _wired(found: Gathered, request: Request) -> tuple[list[Offer], WiringPlan]:
+def _wire_best(found: Gathered, request: Request) -> tuple[list[Offer], WiringPlan]:
     """Return the ranked contenders and the wiring of the first; refuse unwirable ones."""
     room = request.room or plain_room(request)
     offers = in_order(found.offers, request)

@@ -14,7 +14,7 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 
 from topodesign.base.errors import DisconnectedError, InfeasibleError
-from topodesign.base.progress import Progress, each, part
+from topodesign.base.progress import Progress, iterate_with_progress, part
 from topodesign.fabrics.boxes import Boxed, Wiring
 from topodesign.fabrics.groups import Placement
 from topodesign.pricing.closed_form import price
@@ -60,7 +60,7 @@ def failures_of(offer: Offer, request: Request, wiring: WiringPlan, progress: Pr
 
 def _losses(whole: _Whole, progress: Progress | None, *, large: bool) -> Iterator[Loss]:
     unlike = [cable for (cable,) in whole.unlike([(cable,) for cable in whole.cables])]
-    ones = [(cable,) for cable in _spread(unlike, _ONES[large])]
+    ones = [(cable,) for cable in _pick_spread(unlike, _ONES[large])]
     yield whole.worst(ones, len(whole.cables), whole=len(ones) == len(unlike), progress=part(progress, 0, 0.5))
     count = len(whole.cables)
     if count < 2:
@@ -74,14 +74,14 @@ def _losses(whole: _Whole, progress: Progress | None, *, large: bool) -> Iterato
         yield whole.worst(whole.unlike(pairs), count * (count - 1) // 2, whole=True, progress=more)
         return
     near = [two for two in pairs if set(two[0].links[0]) & set(two[1].links[0])]
-    looked = [*_spread(near, _PRICED[large] // 2), *_spread(pairs, _PRICED[large] // 2)]
-    prices = [whole.price_without(two) for two in each(looked, part(progress, 0.5, 0.8))]
+    looked = [*_pick_spread(near, _PRICED[large] // 2), *_pick_spread(pairs, _PRICED[large] // 2)]
+    prices = [whole.price_without(two) for two in iterate_with_progress(looked, part(progress, 0.5, 0.8))]
     order = sorted(range(len(looked)), key=lambda place: prices[place], reverse=True)
     dear = [looked[place] for place in order[: _SCHEDULED[large]]]
     yield whole.worst(dear, len(looked), whole=False, progress=part(progress, 0.8, 1))
 
 
-def _spread(items: Sequence[_Item], count: int) -> list[_Item]:
+def _pick_spread(items: Sequence[_Item], count: int) -> list[_Item]:
     """Return up to ``count`` items, evenly spaced from the first."""
     return list(items) if len(items) <= count else [items[place * len(items) // count] for place in range(count)]
 
@@ -140,7 +140,7 @@ class _Whole:
         self, many: Sequence[Sequence[_Cable]], looked_at: int, *, whole: bool, progress: Progress | None
     ) -> Loss:
         """Return the failure with the longest step."""
-        times = [(self._seconds(failed), place) for place, failed in enumerate(each(many, progress))]
+        times = [(self._seconds(failed), place) for place, failed in enumerate(iterate_with_progress(many, progress))]
         seconds, place = max(times, key=lambda one: (one[0] is None, one[0] or Fraction(0), -one[1]))
         failed, hosts = many[place], self.wiring.hosts
         sign = "-" if self.duplex else ">"

@@ -28,7 +28,7 @@ from topodesign.pricing.all_to_all import all_to_all
 from topodesign.pricing.closed_form import price
 from topodesign.report.comparison.contender import time_plan, verified
 from topodesign.report.comparison.timing import Timing
-from topodesign.report.design.boxed import rated_parts
+from topodesign.report.design.boxed import rate_parts
 from topodesign.report.design.parts import KNOWN, PRICED, Offer, Part
 from topodesign.report.design.request import Request
 from topodesign.schedulers.group_ways import Wires
@@ -93,7 +93,7 @@ def measure_boxes(
     fabric = join(*how, without=without)
     if request.step is not None:
         return measure_step(fabric, request, placement=placement)
-    return Measured(rated_parts(fabric, box_rates(*how, without=without), request))
+    return Measured(rate_parts(fabric, box_rates(*how, without=without), request))
 
 
 def ask_for(request: Request, degree: int) -> Question:

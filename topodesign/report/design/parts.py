@@ -7,8 +7,8 @@ from fractions import Fraction
 from typing import Literal
 
 from topodesign.base.declared import Declared, key
-from topodesign.base.units import format_excess, format_time, rounded_size
-from topodesign.base.wording import listed
+from topodesign.base.units import format_excess, format_size_rounded, format_time
+from topodesign.base.wording import join_words
 from topodesign.fabrics.boxes import Boxed
 from topodesign.fabrics.fabric import Fabric
 from topodesign.plans.plan import Plan
@@ -216,7 +216,7 @@ def turn_words(one: Turn) -> str:
     side = "above" if one.above else "below"
     if len(one.at) == 1 and one.what != ALL_SIZES:
         return f"{one.then} is ahead with {one.what} {side} {float(one.at[0]):.4g} times a step"
-    sizes = f" ({listed([rounded_size(size) for size in one.at])})" if one.at else ""
+    sizes = f" ({join_words([format_size_rounded(size) for size in one.at])})" if one.at else ""
     return f"{one.then} is ahead {side} {float(one.factor):.3g} times {ALL_SIZES}{sizes}"
 
 
@@ -236,4 +236,4 @@ def loss_words(one: Loss, best: Offer | None = None) -> str:
         more = "" if best is None else f" ({over(one.seconds / best.time)})"
         costs = f"a step takes {format_time(one.seconds)}{more}"
     among = "the worst of all" if one.all_of_them else "the worst that was found, of"
-    return f"{costs}, {among} {one.looked_at}: {listed(list(one.links))}"
+    return f"{costs}, {among} {one.looked_at}: {join_words(list(one.links))}"

@@ -14,7 +14,7 @@ from topodesign.base.arguments import as_path
 from topodesign.base.cost import keeps_port_free
 from topodesign.base.errors import FileFormatError, ParameterError, TopodesignError
 from topodesign.base.file_kinds import FileKind, expecting
-from topodesign.base.options import declared
+from topodesign.base.options import collect_options
 from topodesign.base.tables import Located, parse_yaml
 from topodesign.base.text_files import read_text
 from topodesign.base.units import as_bandwidth, as_time, read_number
@@ -66,19 +66,19 @@ def request_of(given: Mapping[str, Any]) -> Request:
         If one is wrong, or they contradict each other.
     """
     try:
-        return _request(_located({name: value for name, value in given.items() if value is not None}), None, "")
+        return _request(_locate({name: value for name, value in given.items() if value is not None}), None, "")
     except FileFormatError as error:
         raise ParameterError(str(error).removeprefix("line 0: ")) from None
 
 
-def _located(value: Any) -> Located:
+def _locate(value: Any) -> Located:
     """Convert an argument to the form that files have."""
     if isinstance(value, Mapping):
-        return Located({str(name): _located(one) for name, one in value.items()}, 0)
+        return Located({str(name): _locate(one) for name, one in value.items()}, 0)
     if isinstance(value, np.ndarray) and value.ndim == 1:
         value = value.tolist()
     if isinstance(value, list | tuple | range | set):
-        return Located([_located(one) for one in value], 0)
+        return Located([_locate(one) for one in value], 0)
     return Located(value, 0)
 
 
@@ -120,7 +120,7 @@ def _request(document: Located, folder: Path | None, name: str) -> Request:
         fields.wrong("degree", f"one duplex port each cannot connect {nodes} nodes; give 2 or more")
     grow = _growth(fields, nodes)
     if room is None and "room" in fields:
-        room = _planned(fields, max((nodes, *grow)), degree)
+        room = _plan_room(fields, max((nodes, *grow)), degree)
     _check_room(fields, room, nodes, degree)
     survive = fields.whole("survive") if "survive" in fields else 0
     least = degree - keeps_port_free(nodes, degree, duplex=cabling == "duplex")
@@ -250,7 +250,7 @@ def _inventory(fields: Fields) -> Inventory:
     return fields.read("room", lambda _: as_inventory(path))
 
 
-def _planned(fields: Fields, nodes: int, degree: int) -> Inventory:
+def _plan_room(fields: Fields, nodes: int, degree: int) -> Inventory:
     """Return a room from a few answers, with hosts for growth."""
     answers: dict[str, Any] = {"connector": "LC"}
     known = fields.given["room"].value
@@ -342,7 +342,7 @@ def _rivals(fields: Fields) -> tuple[tuple[str, ...], dict[str, Topology | Fabri
     return tuple(names), given
 
 
-_FIELDS = declared(RequestOptions)
+_FIELDS = collect_options(RequestOptions)
 _MEANT = {
     "accelerators": "nodes",
     "hosts": "nodes",

@@ -9,7 +9,7 @@ from typing import Literal
 
 from topodesign.base.declared import Declared, key
 from topodesign.base.units import format_bandwidth, format_time
-from topodesign.base.wording import counted
+from topodesign.base.wording import count_noun
 from topodesign.fabrics.boxes import Box
 from topodesign.fabrics.fabric import Fabric
 from topodesign.pricing.mix import Mix
@@ -75,7 +75,7 @@ class Request(Declared):
         """Description of the wired nodes or boxes."""
         if self.box is None:
             return f"{self.nodes} nodes of degree {self.degree}"
-        return f"{self.nodes} boxes {self.box.name} with {counted(self.degree, 'cable')} each"
+        return f"{self.nodes} boxes {self.box.name} with {count_noun(self.degree, 'cable')} each"
 
     @property
     def words(self) -> str:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Unpack
 
-from topodesign.base.options import declared, takes
+from topodesign.base.options import collect_options, takes
 from topodesign.report.design.fields import RequestOptions
 from topodesign.report.design.reading import request_of
 
@@ -38,7 +38,7 @@ def request_text(**fields: Unpack[RequestOptions]) -> str:
 
 
 def _lines(given: Mapping[str, Any]) -> Iterator[str]:
-    for name, option in declared(RequestOptions).items():
+    for name, option in collect_options(RequestOptions).items():
         value = given.get(name)
         if value in (None, (), ""):
             continue

@@ -5,23 +5,23 @@ from __future__ import annotations
 from dataclasses import replace
 
 from topodesign.base.cost import Basis, Cost
-from topodesign.base.records import Table, shortened
+from topodesign.base.records import Table, shorten_text
 from topodesign.base.units import format_size, format_time
 from topodesign.base.wording import with_article
 from topodesign.finder.candidate import Entry
 from topodesign.finder.pareto import Pareto
 from topodesign.report.charts.chart import Chart
 from topodesign.report.charts.times import frontier_chart, times_chart
-from topodesign.report.page.details import Beside, made_for
+from topodesign.report.page.details import Beside, make_plan
 from topodesign.report.page.parts import Choice, Document, Facts, Listing, Plotted, Section, Summary
 from topodesign.report.page.topology import (
     MOST_WORK,
     Priced,
-    beside_section,
-    computed_from_links,
+    describe_method,
     figures,
     headline_figures,
     loading,
+    make_comparison,
     summary_of,
     topology_sections,
 )
@@ -39,7 +39,7 @@ def answer_document(found: Pareto, others: Beside | None) -> Document:
     more = (
         () if found.runners_up is None else (Section("Runners-up", (Listing(found.runners_up.table(), named=True),)),)
     )
-    compared = () if others is None else (beside_section(found.nodes, shortened(found.best.label), others),)
+    compared = () if others is None else (make_comparison(found.nodes, shorten_text(found.best.label), others),)
     own = {} if others is None else {"against": others.record}
     told = [_about(entry, found.bounds, duplex=found.bidirectional) for entry in found.entries]
     chosen = found.entries.index(found.best)
@@ -62,12 +62,12 @@ def headline(found: Pareto) -> str:
     collective = found.question.objective.collective
     what = "a step" if collective is None else f"{with_article(collective)} of {size}"
     takes = f"{what} takes {format_time(best.times[0])}"
-    return f"Wire {shortened(best.short)}: {takes}. {found.verdict}"
+    return f"Wire {shorten_text(best.short)}: {takes}. {found.verdict}"
 
 
 def _without_verdict(found: Pareto) -> Table:
     table = found.table()
-    names = [shortened(entry.short) for entry in found.entries]
+    names = [shorten_text(entry.short) for entry in found.entries]
     rows = [(*row[:-1], name) for row, name in zip(table.rows, names, strict=False)]
     rows += table.rows[len(names) :]
     return replace(table, heading="", rows=tuple(rows), footnote=table.footnote.splitlines()[0])
@@ -78,7 +78,7 @@ def _frontier(found: Pareto) -> Chart:
     chart = frontier_chart(found)
     first = format_size(found.workload.sizes[0])
     texts = [
-        f"{shortened(one.short)}: {one.cost.steps} steps, y = {one.mean.bandwidth} = "
+        f"{shorten_text(one.short)}: {one.cost.steps} steps, y = {one.mean.bandwidth} = "
         f"{float(one.mean.bandwidth):.4f}, allreduce of {first} in {format_time(one.allreduce[0])}"
         for one in found.entries
     ]
@@ -87,7 +87,7 @@ def _frontier(found: Pareto) -> Chart:
 
 def _about(entry: Entry, bounds: tuple[Cost, ...], *, duplex: bool) -> tuple[Summary, tuple[Section, ...]]:
     """Return the sections on one topology of the frontier, rebuilt unless huge."""
-    name, short = str(entry.spec), shortened(entry.short)
+    name, short = str(entry.spec), shorten_text(entry.short)
     exchange = None if entry.all_to_all is None else (entry.all_to_all.lower, entry.all_to_all.upper)
     if entry.nodes * entry.nodes * entry.degree > MOST_WORK:
         basis = "as the catalog says; building and pricing it again takes 'topodesign evaluate'"
@@ -100,8 +100,8 @@ def _about(entry: Entry, bounds: tuple[Cost, ...], *, duplex: bool) -> tuple[Sum
     graph = entry.build()
     prices = price_plans(graph, True if entry.basis is Basis.DEFERRED else None)
     methods, pair = prices.ways[-1 if entry.basis is Basis.DEFERRED else 0]
-    priced = Priced(*pair, bounds, duplex, computed_from_links(graph, methods), exchange)
-    made = made_for(graph)
+    priced = Priced(*pair, bounds, duplex, describe_method(graph, methods), exchange)
+    made = make_plan(graph)
     return (
         summary_of(graph, short, entry.workload, priced, made),
         topology_sections(graph, short, entry.workload, priced, made, drawn=False),

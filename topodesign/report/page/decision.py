@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from topodesign.base.records import Table, shortened
+from topodesign.base.records import Table, shorten_text
 from topodesign.base.units import format_amount, format_size, format_time
-from topodesign.base.wording import counted
+from topodesign.base.wording import count_noun
 from topodesign.report.charts.decision import ahead_chart, labels, tradeoff_chart
 from topodesign.report.design.answer import NOT_WORKED_OUT, Decision
 from topodesign.report.design.parts import Offer, loss_words, over
@@ -24,7 +24,7 @@ from topodesign.report.page.parts import (
     Summary,
     Words,
 )
-from topodesign.report.page.topology import drawn_of
+from topodesign.report.page.topology import find_drawing
 from topodesign.wiring.inventory.inventory import format_metres
 from topodesign.wiring.plan.plan import items_words
 
@@ -34,7 +34,7 @@ def decision_document(found: Decision) -> Document:
     best, asked, name = found.recommendation, found.request, labels(found)[0]
     chart = Plotted(tradeoff_chart(found))
     sections = [
-        Section("Why", (Words(_why(found)), _step(best), *([_limits(found)] if found.limits else []))),
+        Section("Why", (Words(_explain_choice(found)), _step(best), *([_limits(found)] if found.limits else []))),
         Section("Against the rivals", (chart, Listing(_contenders(found), named=True), *_missing(found))),
         *([] if found.runner_up is None else [Section("When another would win", _turns(found))]),
         Section("Failures", (_failures(found),)),
@@ -48,7 +48,7 @@ def decision_document(found: Decision) -> Document:
         found.heading(),
         asked.words,
         found.verdict,
-        Summary(name, best.spec or best.name, _figures(found), tuple(_price(found)), drawn_of(best.place, name)),
+        Summary(name, best.spec or best.name, _figures(found), tuple(_price(found)), find_drawing(best.place, name)),
         (),
         (Choice(name, tuple(sections)),),
         0,
@@ -71,7 +71,9 @@ def _figures(found: Decision) -> tuple[Figure, ...]:
             )
         )
     else:
-        figures.append(Figure("Cables", str(best.counts.cables), counted(best.counts.switches, "switch", "switches")))
+        figures.append(
+            Figure("Cables", str(best.counts.cables), count_noun(best.counts.switches, "switch", "switches"))
+        )
     worst = next((one for one in found.failures if len(one.links) == 1), None)
     if worst is None or worst.seconds is None:
         figures.append(Figure("Survives", _or_none(best.counts.survives), "links that may fail, whichever they are"))
@@ -88,15 +90,15 @@ def _price(found: Decision) -> Iterator[str]:
     best = found.recommendation
     number = best.counts
     yield (
-        f"{counted(number.cables, 'cable')}, {counted(number.ports, 'port')} of nodes, "
-        f"{counted(number.switches, 'switch', 'switches')}"
+        f"{count_noun(number.cables, 'cable')}, {count_noun(number.ports, 'port')} of nodes, "
+        f"{count_noun(number.switches, 'switch', 'switches')}"
     )
     if best.price is not None:
         watts = "" if best.watts is None else f", {format_amount(best.watts)} watts"
         yield f"price {format_amount(best.price)}{watts}"
 
 
-def _why(found: Decision) -> tuple[str, ...]:
+def _explain_choice(found: Decision) -> tuple[str, ...]:
     claims = [f"{str(claim)[:1].upper()}{str(claim)[1:]}." for claim in found.claims]
     plans = [
         f"Plan of {one.share.collective}: {one.planned_words}."
@@ -183,7 +185,7 @@ def _failures(found: Decision) -> Listing | Words:
 
 def _growth(found: Decision) -> Listing:
     rows = [
-        (str(one.nodes), str(one.moves), str(one.at_least), format_time(one.seconds), shortened(one.name))
+        (str(one.nodes), str(one.moves), str(one.at_least), format_time(one.seconds), shorten_text(one.name))
         for one in found.growth
     ]
     columns = ("nodes", "moves", "no way has below", "a step takes", "what is wired then")
@@ -197,7 +199,7 @@ def _bill(found: Decision) -> Listing:
         (one.kind, "" if one.length is None else f"{format_metres(one.length)} m", str(one.count)) for one in bill.items
     ]
     metres = "" if bill.metres is None else f", {format_metres(bill.metres)} m of cable"
-    note = f"{plan.mode}, {counted(len(plan.connects), 'cross-connect')}, checked{metres}"
+    note = f"{plan.mode}, {count_noun(len(plan.connects), 'cross-connect')}, checked{metres}"
     return Listing(
         Table("", ("what to buy", "length", "how many"), tuple(rows), frozenset(("what to buy",)), footnote=note)
     )
@@ -241,4 +243,4 @@ def _details(found: Decision) -> Iterator[Fact]:
         yield Fact("Price", str(best.price), format_amount(best.price), "cables, ports and switches times their prices")
     for one, name in zip(found.contenders, labels(found), strict=True):
         if one.spec is not None:
-            yield Fact(name, shortened(one.spec), f"{one.topology.nodes} nodes", "the text that rebuilds its links")
+            yield Fact(name, shorten_text(one.spec), f"{one.topology.nodes} nodes", "the text that rebuilds its links")

@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from topodesign.base.records import Table
-from topodesign.base.wording import counted
+from topodesign.base.wording import count_noun
 from topodesign.collectives import Collective
 from topodesign.fabrics.fabric import Fabric
 from topodesign.finder.candidate import Entry
@@ -36,7 +36,7 @@ class Cabling:
     def __str__(self) -> str:
         """Return how many cables, and how long."""
         length = "" if self.metres is None else f", {float(self.metres):g} m in all with the hosts in a row"
-        return f"{counted(self.cables, 'cable')}{length}"
+        return f"{count_noun(self.cables, 'cable')}{length}"
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class Beside:
     bound: tuple[Fraction, ...]  # what no topology beats at these sizes
 
 
-def made_for(graph: Topology) -> Made:
+def make_plan(graph: Topology) -> Made:
     """Return the plan of an allreduce and the cabling of a topology."""
     return Made(plan_for(graph), _cabling(graph))
 
@@ -80,7 +80,7 @@ def _cabling(graph: Topology) -> Cabling | None:
     return Cabling(len(plan.connects), sum(item.count for item in bill.items), bill.metres)
 
 
-def beside(first: Entry | Topology, others: Sequence[object], objective: Objective) -> Beside:
+def compare_with(first: Entry | Topology, others: Sequence[object], objective: Objective) -> Beside:
     """Return a topology beside others, as :func:`topodesign.compare`."""
     every = compare_beside(first, others, objective, _OVER)
     asked = len(objective.work.sizes)

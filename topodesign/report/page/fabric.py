@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import NamedTuple
 
-from topodesign.base.records import Table, shortened
+from topodesign.base.records import Table, shorten_text
 from topodesign.base.units import format_rate, format_size, format_time
-from topodesign.base.wording import counted
+from topodesign.base.wording import count_noun
 from topodesign.fabrics.fabric import Fabric, FabricLink
 from topodesign.fabrics.wording import change_in_words
 from topodesign.optima.optimum import Optimum
@@ -38,7 +38,7 @@ from topodesign.report.page.parts import (
     Words,
 )
 from topodesign.report.page.player import player_of
-from topodesign.report.page.topology import drawn_of, loading, loading_plan, pictured, plan_fact
+from topodesign.report.page.topology import find_drawing, loading, loading_plan, make_picture, plan_fact
 from topodesign.topology.topology import Topology
 
 _SIZES = tuple(Fraction(4**power) for power in range(6, 16))  # from 4 KiB to 1 GiB
@@ -94,7 +94,7 @@ def _of_trees(found: Optimum) -> _Told:
     every = [Figure(one.collective.name, format_rate(one.bandwidth), _RATE) for one in found.collectives]
     return _Told(
         f"{format_rate(rate)}; {own}."
-        + (f" {counted(found.trees or 0, 'tree')} per root are enough for it." if rate == best.bandwidth else ""),
+        + (f" {count_noun(found.trees or 0, 'tree')} per root are enough for it." if rate == best.bandwidth else ""),
         (*every[:2], Figure("Bound", format_rate(found.bound), bound)),
         (
             Fact("Throughput", f"{best.bandwidth} B/s", format_rate(best.bandwidth), how),
@@ -119,7 +119,7 @@ def _of_flow(found: Optimum) -> _Told:
     )  # fmt: skip
 
 
-def _left(columns: tuple[str, ...], rows: Sequence[tuple[str, ...]], words: tuple[str, ...]) -> Listing:
+def _list_remaining(columns: tuple[str, ...], rows: Sequence[tuple[str, ...]], words: tuple[str, ...]) -> Listing:
     return Listing(Table("", columns, tuple(rows), frozenset(words)))
 
 
@@ -129,14 +129,14 @@ def _collectives(found: Optimum) -> Listing:
         for one in found.collectives
     ]
     columns = ("collective", "whole data over time", "bytes per second, exactly", "1/x*, seconds per byte of a shard")
-    return _left(columns, rows, ("collective",))
+    return _list_remaining(columns, rows, ("collective",))
 
 
 def _binding(links: Sequence[FabricLink]) -> Listing:
     rows = [(link.src, link.dst, format_rate(link.bandwidth), link.kind) for link in links[:_MOST_LINKS]]
     if len(links) > _MOST_LINKS:
         rows.append((f"and {len(links) - _MOST_LINKS} more", "", "", ""))
-    return _left(("from", "to", "bandwidth", "class"), rows, ("from", "to", "class"))
+    return _list_remaining(("from", "to", "bandwidth", "class"), rows, ("from", "to", "class"))
 
 
 def _upgrades(found: Optimum) -> Listing:
@@ -150,7 +150,7 @@ def _upgrades(found: Optimum) -> Listing:
             row.append("" if limit is None else format_rate(limit))
             columns[3:] = ["of use up to", "then"]
         rows.append(tuple(row))
-    return _left(tuple(columns), rows, ("all links of a class",))
+    return _list_remaining(tuple(columns), rows, ("all links of a class",))
 
 
 def _of_plan(plan: Plan | None, work: Workload, drawing: Drawing) -> list[Section]:
@@ -173,7 +173,9 @@ def plan_times(plan: Plan, work: Workload) -> Chart:
 
 def _amount(fabric: Fabric) -> str:
     switches = len(fabric.topology.switches)
-    return f"{counted(len(fabric.compute), 'node')}, {counted(switches, 'switch', 'switches')}, links by class below"
+    return (
+        f"{count_noun(len(fabric.compute), 'node')}, {count_noun(switches, 'switch', 'switches')}, links by class below"
+    )
 
 
 def _links(fabric: Fabric) -> Listing:
@@ -182,7 +184,7 @@ def _links(fabric: Fabric) -> Listing:
         (kind or "no class", format_rate(rate), str(number), format_rate(rate * number))
         for (kind, rate), number in sorted(count.items(), key=lambda item: (item[0][0], -item[0][1]))
     ]
-    return _left(("class", "bandwidth of a link", "links, one-way", "together"), rows, ("class",))
+    return _list_remaining(("class", "bandwidth of a link", "links, one-way", "together"), rows, ("class",))
 
 
 _MOST_LANES = 64
@@ -194,8 +196,8 @@ def plan_document(plan: Plan, work: Workload, name: str) -> Document:
     rate = work.bandwidth if isinstance(plan.place, Topology) else None
     runs = [simulate(plan, size=size, bandwidth=rate, **work.model) for size in work.sizes]
     told = checked.heading() if checked.ok else "; ".join((checked.heading(), *checked.problems[:3]))
-    where = shortened(str(plan.spec or plan.fabric.name))
-    title, picture = pictured(plan.place, plan, where)
+    where = shorten_text(str(plan.spec or plan.fabric.name))
+    title, picture = make_picture(plan.place, plan, where)
     sections = [
         *([Section(title, picture)] if picture else []),
         Section("Times", (_times(runs), *_charts(plan, work))),
@@ -208,7 +210,7 @@ def plan_document(plan: Plan, work: Workload, name: str) -> Document:
         f"{plan.collective} on {plan.spec or plan.fabric.name}",
         f"{plan.heading()}; {work.setting}",
         f"{'The plan is right' if checked.ok else 'The plan is WRONG'}: {told}. {runs[0].heading()}.",
-        Summary(name, name, _headline(checked, runs), (plan.heading(),), drawn_of(plan.place, where)),
+        Summary(name, name, _headline(checked, runs), (plan.heading(),), find_drawing(plan.place, where)),
         (),
         (Choice(plan.spec or plan.fabric.name, tuple(sections)),),
         0,

@@ -179,7 +179,7 @@ def _part(part: Part, name: str, document: Document | None) -> str:
     if isinstance(part, Commands):
         return _commands(part)
     if isinstance(part, Plotted):
-        return _plotted(part, name)
+        return _plot_part(part, name)
     return _moving(part, name)
 
 
@@ -259,7 +259,7 @@ def _commands(part: Commands) -> str:
     return f'<ol class="commands">\n{rows}\n</ol>'
 
 
-def _plotted(part: Plotted, name: str) -> str:
+def _plot_part(part: Plotted, name: str) -> str:
     chart = part.chart
     numbers = ""
     if 0 < sum(len(one.x) for one in chart.series) <= _MOST_NUMBERS:

@@ -28,7 +28,7 @@ from topodesign.pricing.workload import as_workload
 from topodesign.report.design.answer import Decision
 from topodesign.report.page.answer import answer_document
 from topodesign.report.page.decision import decision_document
-from topodesign.report.page.details import beside
+from topodesign.report.page.details import compare_with
 from topodesign.report.page.fabric import fabric_document, plan_document
 from topodesign.report.page.markup import markup
 from topodesign.report.page.parts import Document
@@ -130,7 +130,7 @@ def report_page(
     if others and not isinstance(subject, Pareto | Topology):
         raise ParameterError("--against is for a topology and an answer of pareto; 'topodesign compare' takes any")
     if isinstance(subject, Pareto):
-        near = beside(subject.best, others, subject.question.objective) if others else None
+        near = compare_with(subject.best, others, subject.question.objective) if others else None
         return Page(answer_document(subject, near))
     if isinstance(subject, Decision):
         return Page(decision_document(subject))
@@ -142,7 +142,7 @@ def report_page(
         return Page(fabric_document(subject, work, name or subject.fabric.name))
     asked = None if collective is None else as_choice("collective", str(collective), PRICED)
     objective = Objective.read(asked, alpha=alpha, sizes=sizes, bandwidth=bandwidth)
-    compared = beside(subject, others, objective) if others else None
+    compared = compare_with(subject, others, objective) if others else None
     found = evaluate_topology(subject, alpha=alpha, sizes=sizes, bandwidth=bandwidth)
     return Page(topology_document(found, name, objective, compared))
 

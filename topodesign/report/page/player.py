@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from topodesign.base.errors import InfeasibleError, ScheduleError, TooLargeError
 from topodesign.base.units import format_time
-from topodesign.base.wording import counted
+from topodesign.base.wording import count_noun
 from topodesign.collectives.collective import EVERYONE, Collective
 from topodesign.plans.flow import Flow
 from topodesign.plans.plan import Plan
@@ -66,8 +66,8 @@ def player_of(plan: Plan, drawing: Drawing) -> Played | None:
     ways = [found.routes.get((u, v), (u, v)) for u, v in pairs.T.tolist()]
     names = plan.fabric.names
     start, end = collective.movements[0], collective.movements[-1]
-    first = _who(collective, start, blocks, topology.nodes, 0)
-    last = _who(collective, end, blocks, topology.nodes, 1)
+    first = _find_members(collective, start, blocks, topology.nodes, 0)
+    last = _find_members(collective, end, blocks, topology.nodes, 1)
     called = [_block_name(collective, block, names) for block in blocks.tolist()]
     return Played(
         f"{collective} on {plan.spec or plan.fabric.name}",
@@ -98,7 +98,7 @@ def _block_name(collective: Collective, block: int, names: Sequence[str]) -> str
     return names[block]
 
 
-def _who(
+def _find_members(
     collective: Collective, movement: Any, blocks: NDArray[np.int64], nodes: int, place: int
 ) -> list[list[int] | None]:
     """Return the nodes with each block at one end; None for all members."""
@@ -117,7 +117,7 @@ def _sends(plan: Plan) -> _Sends | None:
     if plan.collective.several:
         return None
     if plan.model == "clock":
-        return _timed(plan.flow.over_links())
+        return _make_sends(plan.flow.over_links())
     note = "All sends of a step are at the same time."
     if plan.model == "chunks":
         note = (
@@ -148,7 +148,7 @@ def _sends(plan: Plan) -> _Sends | None:
     )
 
 
-def _timed(moved: Flow) -> _Sends:
+def _make_sends(moved: Flow) -> _Sends:
     instants = np.unique(np.concatenate((moved.start, moved.end)))
     adds = np.array([movement.adds for movement in moved.collective.movements])
     return _Sends(
@@ -168,7 +168,7 @@ def _timed(moved: Flow) -> _Sends:
         ),
         moved.units,
         {},
-        f"From one event to the next; {counted(len(moved.start), 'send')} in all.",
+        f"From one event to the next; {count_noun(len(moved.start), 'send')} in all.",
     )
 
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 from topodesign.base.claims import Among, Of
 from topodesign.base.cost import Cost
-from topodesign.base.records import Table, shortened
+from topodesign.base.records import Table, shorten_text
 from topodesign.base.units import format_excess, format_size, format_time
-from topodesign.base.wording import counted
+from topodesign.base.wording import count_noun
 from topodesign.catalog.lookup import Catalog
 from topodesign.fabrics.fabric import Fabric
 from topodesign.finder.question import Objective
@@ -26,7 +26,7 @@ from topodesign.report.charts.links import picture_of
 from topodesign.report.charts.structure import structure_drawing
 from topodesign.report.charts.timeline import link_use_chart
 from topodesign.report.charts.times import SIZES, over_sizes
-from topodesign.report.page.details import Beside, Cabling, Made, made_for
+from topodesign.report.page.details import Beside, Cabling, Made, make_plan
 from topodesign.report.page.parts import (
     Choice,
     Commands,
@@ -86,21 +86,21 @@ def topology_document(found: Evaluation, name: str, objective: Objective, others
         *found.cheapest,
         found.bounds,
         graph.is_duplex,
-        computed_from_links(graph, found.methods),
+        describe_method(graph, found.methods),
         (found.all_to_all.lower, found.all_to_all.upper),
     )
-    short, made = shortened(short_name(name, graph)), made_for(graph)
+    short, made = shorten_text(short_name(name, graph)), make_plan(graph)
     sections = topology_sections(graph, short if graph.spec else name, work, priced, made, drawn=True)
     summary, verdict = summary_of(graph, short, work, priced, made), _verdict(work, priced)
     if objective.collective != "allreduce":
-        asked = _asked_for(found, objective)
+        asked = _compute_figure(found, objective)
         summary = replace(summary, figures=(asked, *summary.figures))
         verdict = f"{asked.name} takes {asked.value}, {asked.about}."
-    compared = () if others is None else (beside_section(graph.nodes, short, others),)
+    compared = () if others is None else (make_comparison(graph.nodes, short, others),)
     return Document(
         "topology",
         short,
-        f"{counted(graph.nodes, 'node')} of degree {graph.degree}; {work.setting}",
+        f"{count_noun(graph.nodes, 'node')} of degree {graph.degree}; {work.setting}",
         verdict,
         summary,
         (Section("Time over message size", (Plotted(_times(found, objective)),)), *compared),
@@ -110,7 +110,7 @@ def topology_document(found: Evaluation, name: str, objective: Objective, others
     )
 
 
-def _asked_for(found: Evaluation, objective: Objective) -> Figure:
+def _compute_figure(found: Evaluation, objective: Objective) -> Figure:
     """Return the cost of a collective beside its lower bound."""
     graph, exchange = found.topology, found.all_to_all
     time = objective.times(*found.cheapest, exchange.upper or exchange.lower)[0]
@@ -121,10 +121,10 @@ def _asked_for(found: Evaluation, objective: Objective) -> Figure:
     return Figure(title, f"{words}{format_time(time)}", f"at least {format_time(least)}, {format_excess(time / least)}")
 
 
-def beside_section(nodes: int, name: str, others: Beside) -> Section:
+def make_comparison(nodes: int, name: str, others: Beside) -> Section:
     """Return the comparison: table at the given sizes, and plot over others."""
     series = [
-        Series(shortened(title), others.sizes, times, role="other" if place else "ours")
+        Series(shorten_text(title), others.sizes, times, role="other" if place else "ours")
         for place, (title, times) in enumerate(zip(others.names, others.times, strict=True))
     ]
     series.append(Series("lower bound without switches", others.sizes, others.bound, role="bound"))
@@ -142,7 +142,7 @@ def short_name(name: str, graph: Topology) -> str:
 def summary_of(graph: Topology, name: str, work: Workload, priced: Priced, made: Made) -> Summary:
     """Return the summary of a topology: figures, wiring and a picture."""
     spec = name if graph.spec is None else str(graph.spec)
-    return Summary(name, spec, headline_figures(work, priced), price_of(graph, made.cabling), drawn_of(graph, name))
+    return Summary(name, spec, headline_figures(work, priced), price_of(graph, made.cabling), find_drawing(graph, name))
 
 
 def headline_figures(work: Workload, priced: Priced) -> tuple[Figure, ...]:
@@ -170,14 +170,14 @@ def headline_figures(work: Workload, priced: Priced) -> tuple[Figure, ...]:
 def price_of(graph: Topology, cabling: Cabling | None) -> tuple[str, ...]:
     """Return what wiring takes, in words."""
     if cabling is None:
-        return (f"{counted(len(graph.src), 'link')}, no switch",)
+        return (f"{count_noun(len(graph.src), 'link')}, no switch",)
     return (f"cables and cords: {cabling}", f"{cabling.connects} cross-connects on one panel, no switch")
 
 
-def computed_from_links(graph: Topology, methods: tuple[str, ...]) -> str:
+def describe_method(graph: Topology, methods: tuple[str, ...]) -> str:
     """Return how the price of a topology was found, and for which schedules."""
     known, by = graph.representatives, ""
-    few = f"for the {counted(len(known or ()), 'node')} to which symmetry takes all others"
+    few = f"for the {count_noun(len(known or ()), 'node')} to which symmetry takes all others"
     if "deferred" in methods:
         known, by = None, f" by {'SPFF and ' if 'spff' in methods else ''}deferred schedules"
     nodes = "for every node" if known is None else few
@@ -194,7 +194,7 @@ def _verdict(work: Workload, priced: Priced) -> str:
     fewest, smallest = claims.get(Of.STEPS), claims.get(Of.FACTOR)
     more, over = cost.steps - bound.steps, format_excess(cost.bandwidth / bound.bandwidth).removeprefix("+")
     return (
-        f"It has {counted(cost.steps, 'step')}, {fewest or f'{more} more than the bound'}, and a bandwidth factor "
+        f"It has {count_noun(cost.steps, 'step')}, {fewest or f'{more} more than the bound'}, and a bandwidth factor "
         f"{smallest or f'{over} over the bound'}: an allreduce of {format_size(work.sizes[0])} takes "
         f"{format_time(time)}, {format_excess(time / least).removeprefix('+')} over the lower bound."
     )
@@ -202,7 +202,7 @@ def _verdict(work: Workload, priced: Priced) -> str:
 
 def _times(found: Evaluation, objective: Objective) -> Chart:
     graph, work = found.topology, replace(found.workload, sizes=SIZES)
-    title = f"{shortened(found.name)}: {objective.collective} over message size"
+    title = f"{shorten_text(found.name)}: {objective.collective} over message size"
     if objective.collective == "allreduce":
         times, least = work.allreduce(*found.cheapest), work.fastest(found.bounds)
         rings = baselines(graph.nodes, graph.degree, work)
@@ -230,7 +230,7 @@ def topology_sections(
         Section(title, parts)
         for title, parts in (
             ("Exact figures", (Facts((*_spec(graph), *figures(work, priced), *checked)),)),
-            pictured(graph, plan, short, drawn=drawn),
+            make_picture(graph, plan, short, drawn=drawn),
             ("Distances and the bottleneck", _loads(graph, plan, priced, short)),
             ("Wiring", _wiring(graph, name, made.cabling)),
             ("Commands", (loading(name),)),
@@ -242,10 +242,10 @@ def topology_sections(
 def _spec(graph: Topology) -> tuple[Fact, ...]:
     if graph.spec is None:
         return ()
-    return (Fact("Spec", shortened(str(graph.spec)), f"{graph.nodes} nodes", "rebuilds the same links, everywhere"),)
+    return (Fact("Spec", shorten_text(str(graph.spec)), f"{graph.nodes} nodes", "rebuilds the same links, everywhere"),)
 
 
-def pictured(
+def make_picture(
     place: Topology | Fabric, plan: Plan | None, name: str, *, drawn: bool = True
 ) -> tuple[str, tuple[Part, ...]]:
     """Return the second picture and its title: a plan to play, or a drawing."""
@@ -253,7 +253,7 @@ def pictured(
         played = player_of(plan, structure_drawing(place))
         if played is not None:
             return "Plan, step by step", (played,)
-    picture = None if drawn else drawn_of(place, name)
+    picture = None if drawn else find_drawing(place, name)
     return "Links", () if picture is None else (picture,)
 
 
@@ -302,7 +302,7 @@ def _exchange(lower: Fraction, upper: Fraction | None) -> Fact:
     return Fact(name, f"{lower} to {upper}", about, "lower bound by link prices, to the flow that was found")
 
 
-def drawn_of(place: Topology | Fabric, name: str) -> Drawn | None:
+def find_drawing(place: Topology | Fabric, name: str) -> Drawn | None:
     """Return the drawing of a place called ``name``, or None if it is large."""
     if not _is_drawn(place):
         return None
@@ -354,7 +354,7 @@ def _wiring(graph: Topology, name: str, cabling: Cabling | None) -> tuple[Part, 
     kind = "duplex: every link has its reverse" if graph.is_duplex else "simplex: links go one way"
     rows = [("Links", f"{len(graph.src)}, {kind}"), ("Ports", f"{graph.degree} out and {graph.degree} in at each node")]
     if graph.self_loops:
-        rows.append(("Unused", f"{counted(graph.self_loops, 'port')} that a self-loop would take"))
+        rows.append(("Unused", f"{count_noun(graph.self_loops, 'port')} that a self-loop would take"))
     if cabling is not None:
         rows.append(("On one panel", f"{cabling.connects} cross-connects, checked to make these links"))
         rows.append(("Cables and cords", str(cabling)))

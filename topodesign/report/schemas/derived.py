@@ -43,7 +43,7 @@ class Shapes:
             return shape
         if "$class" not in shape:
             return {name: self.resolved(one, whole=whole and name == "anyOf") for name, one in shape.items()}
-        kind, more, about = loaded(shape["$class"]), shape.get("$more"), shape.get("description", "")
+        kind, more, about = load_class(shape["$class"]), shape.get("$more"), shape.get("description", "")
         if not (whole or more):
             return self.of_class(kind, about)
         found = self.of_keys(kind.KEYS, kind, about)
@@ -107,7 +107,7 @@ class Shapes:
     def of_kind(self, kind: Any, owner: Any, about: str = "", function: str = "") -> Shape:  # noqa: C901, PLR0911  one for each kind
         """Return the shape of a type's values, after conversion of numbers."""
         if isinstance(kind, str):
-            kind = _evaluated(kind, owner)
+            kind = _evaluate_type(kind, owner)
         if isinstance(kind, tuple):
             return shapes.word(*kind, about=about)
         if len(members := _members(kind)) > 1:
@@ -193,7 +193,7 @@ def _members(kind: Any) -> tuple[Any, ...]:
 def _hint(one: Key, owner: Any) -> Any:
     """Return the type of a key's value, declared or by annotations."""
     if one.kind is not None:
-        return _evaluated(one.kind, owner) if isinstance(one.kind, str) else one.kind
+        return _evaluate_type(one.kind, owner) if isinstance(one.kind, str) else one.kind
     if one.value is not None:
         raise TypeError(f"{owner.__name__}: the key {one.name!r} requires a kind")
     kind, empty = owner, False
@@ -222,10 +222,10 @@ def _class(kind: Any) -> Any:
 
 
 def _holds(kind: Any, name: str) -> bool:
-    return isinstance(kind, type) and any(name in vars(one) or name in _noted(one) for one in kind.__mro__)
+    return isinstance(kind, type) and any(name in vars(one) or name in _read_notes(one) for one in kind.__mro__)
 
 
-def _noted(kind: type) -> dict[str, Any]:
+def _read_notes(kind: type) -> dict[str, Any]:
     return dict(vars(kind).get("__annotations__", ()))
 
 
@@ -233,31 +233,31 @@ def _noted(kind: type) -> dict[str, Any]:
 def _annotation(kind: type, name: str) -> Any:
     """Return the type of an attribute, a property or a method's result."""
     for one in kind.__mro__:
-        if name in _noted(one):
-            found = _evaluated(_noted(one)[name], one)
+        if name in _read_notes(one):
+            found = _evaluate_type(_read_notes(one)[name], one)
             return get_args(found)[0] if get_origin(found) is Annotated else found
         if name in vars(one):
             found = vars(one)[name]
             function = found.func if isinstance(found, cached_property) else getattr(found, "fget", found)
-            return _evaluated(inspect.unwrap(function).__annotations__["return"], one)
+            return _evaluate_type(inspect.unwrap(function).__annotations__["return"], one)
     raise TypeError(f"{kind.__name__} has no {name}")
 
 
-def _evaluated(text: Any, owner: Any) -> Any:
+def _evaluate_type(text: Any, owner: Any) -> Any:
     """Return the type named in a class's module, or by ``folder.module:Class``."""
     if not isinstance(text, str):
         return text
     if ":" in text:
-        return loaded(text)
+        return load_class(text)
     names = vars(sys.modules[owner.__module__])
     try:
         return eval(text, names)  # noqa: S307  an annotation of our own
     except NameError:
-        return eval(text, names | _imported_for_types(owner.__module__))  # noqa: S307
+        return eval(text, names | _collect_type_imports(owner.__module__))  # noqa: S307
 
 
 @cache
-def _imported_for_types(module: str) -> dict[str, Any]:
+def _collect_type_imports(module: str) -> dict[str, Any]:
     """Return what a module imports for its annotations only."""
     found: dict[str, Any] = {}
     for node in ast.walk(ast.parse(inspect.getsource(sys.modules[module]))):
@@ -271,7 +271,7 @@ def _imported_for_types(module: str) -> dict[str, Any]:
     return found
 
 
-def loaded(place: str) -> Any:
+def load_class(place: str) -> Any:
     """Return what ``folder.module:Class`` names in the package."""
     module, name = place.split(":")
     return getattr(importlib.import_module(f"topodesign.{module}"), name)
@@ -298,8 +298,8 @@ def attributes(kind: type) -> dict[str, str]:
     found += re.findall(r"^\* (``\w+``(?:, ``\w+``)*): (.*(?:\n  .*)*)", words, re.MULTILINE)
     with suppress(TypeError, OSError):  # what has no source says nothing beside its fields
         found += re.findall(r"^    (\w+): [^\n#]*  # (.*)$", inspect.getsource(kind), re.MULTILINE)
-    for name, note in _noted(kind).items():
-        beside = getattr(_evaluated(note, kind), "__metadata__", ()) if "Annotated[" in str(note) else ()
+    for name, note in _read_notes(kind).items():
+        beside = getattr(_evaluate_type(note, kind), "__metadata__", ()) if "Annotated[" in str(note) else ()
         found += [(name, one.meaning) for one in beside if hasattr(one, "meaning")]
     return {name.strip("`"): _sentence(text) for names, text in found for name in names.split(", ")}
 

@@ -9,7 +9,7 @@ from topodesign.report.schemas.derived import Shapes, with_more
 from topodesign.report.schemas.shapes import (
     Shape,
     array,
-    declared,
+    declare_shape,
     either,
     flag,
     fraction,
@@ -81,8 +81,8 @@ _MADE = {
     "notes": texts("How it came about, and what its runtime wants beside it."),
     "file": text("What was written; of traces the directory."),
 }
-_CUT = {"cut": nullable(declared("compiler.serving:Cut", "With --size: the chunks of its calls; else null."))}
-_SHARING = declared("compiler.compilation:Sharing", "How sends and receives share threadblocks.")
+_CUT = {"cut": nullable(declare_shape("compiler.serving:Cut", "With --size: the chunks of its calls; else null."))}
+_SHARING = declare_shape("compiler.compilation:Sharing", "How sends and receives share threadblocks.")
 _PROGRAM = {
     "program": text("A line about it."),
     "ranks": texts("The node that each rank is."),
@@ -117,9 +117,9 @@ SHAPES: dict[str, Shape | str] = {
                 "wiring.change.growth:Growth": "with --near",
                 "wiring.plant.answer:Carried": "with --inventory",
             },
-            more={"against?": declared(_COMPARISON, "With --add: the fastest beside others.")},
+            more={"against?": declare_shape(_COMPARISON, "With --add: the fastest beside others.")},
         ),
-        declared(
+        declare_shape(
             "finder.survey:Survey",
             "for a range of N or d",
             more={"against?": array(_COMPARISON, "With --add: the fastest of each size beside others.")},
@@ -133,12 +133,14 @@ SHAPES: dict[str, Shape | str] = {
             }
         ),
     ),
-    "catalog show": either(declared(_PARETO, "for one N"), declared("finder.survey:Survey", "for a range of N")),
+    "catalog show": either(
+        declare_shape(_PARETO, "for one N"), declare_shape("finder.survey:Survey", "for a range of N")
+    ),
     "catalog status": record(_CATALOG_LIST),
     "catalog build": record({"files": texts("The files that were written.")}),
     "catalog verify": "catalog.verify:Verification",
     "catalog improve": either(
-        declared("search.improve:Improvement", "a search"),
+        declare_shape("search.improve:Improvement", "a search"),
         record({"degrees": array(record(_PRICED), "A row for each degree.")}, "with --prices-only"),
     ),
     "catalog merge": record({"shares": array("catalog.merge:Share", "A row for each degree and catalog.")}),
@@ -171,7 +173,7 @@ SHAPES: dict[str, Shape | str] = {
             },
             more=_WRITTEN,
         ),
-        declared("schedulers.schedule_list:ScheduleList", "with --list", more=_FILE),
+        declare_shape("schedulers.schedule_list:ScheduleList", "with --list", more=_FILE),
     ),
     "reconfigure": either(
         *variants(
@@ -182,13 +184,13 @@ SHAPES: dict[str, Shape | str] = {
         )
     ),
     "verify": either(
-        declared("compiler.check_sets:SetReport", "a set of plans"),
-        *(declared(_REPORT, f"a plan {how}", more=declared(found)) for how, found in _FOUND.items()),
-        declared(_REPORT, "a plan over trees or paths that is wrong", more=_WRONG_TREES),
-        declared("runtime.msccl.check:CheckReport", "a program"),
-        declared("runtime.mscclpp.check:PlanReport", "an execution plan"),
+        declare_shape("compiler.check_sets:SetReport", "a set of plans"),
+        *(declare_shape(_REPORT, f"a plan {how}", more=declare_shape(found)) for how, found in _FOUND.items()),
+        declare_shape(_REPORT, "a plan over trees or paths that is wrong", more=_WRONG_TREES),
+        declare_shape("runtime.msccl.check:CheckReport", "a program"),
+        declare_shape("runtime.mscclpp.check:PlanReport", "an execution plan"),
         *variants(_UNSIZED_PROGRAMS),
-        declared("runtime.phases:PhasesReport", "programs by phase"),
+        declare_shape("runtime.phases:PhasesReport", "programs by phase"),
     ),
     "simulate": either(
         record(
@@ -197,24 +199,24 @@ SHAPES: dict[str, Shape | str] = {
                 "nodes": integer("Nodes, with switches."),
                 "mode": word("lock-step", "asynchronous", about="Whether steps wait for each other."),
                 "runs": array("plans.time.simulate:Simulation", "One for each --size."),
-                "training?": declared("plans.time.workload:TrainingStep", "With --training."),
+                "training?": declare_shape("plans.time.workload:TrainingStep", "With --training."),
             },
             "of a plan",
         ),
-        declared(_CHART, "with --plot-kind"),
-        declared("report.page.page:Page", "with --plot-kind page"),
+        declare_shape(_CHART, "with --plot-kind"),
+        declare_shape("report.page.page:Page", "with --plot-kind page"),
     ),
     "compile": either(
-        declared("runtime.msccl.check:CheckReport", "one program", more=_MADE | _CUT | {"threadblocks": _SHARING}),
-        declared("runtime.mscclpp.check:PlanReport", "an execution plan", more=_MADE | _CUT),
+        declare_shape("runtime.msccl.check:CheckReport", "one program", more=_MADE | _CUT | {"threadblocks": _SHARING}),
+        declare_shape("runtime.mscclpp.check:PlanReport", "an execution plan", more=_MADE | _CUT),
         *variants(_UNSIZED_PROGRAMS, more=_MADE),
         record(
             {"programs": array(record(_PROGRAM), "One for each group, each phase, or each root.")}, "several programs"
         ),
-        declared("compiler.library:Library", "with --for", more={"directory": text("What was written.")}),
+        declare_shape("compiler.library:Library", "with --for", more={"directory": text("What was written.")}),
     ),
     "doctor": either(
-        declared("runtime.diagnosis:Diagnosis", "of a log"),
+        declare_shape("runtime.diagnosis:Diagnosis", "of a log"),
         record({"calls": array("runtime.calls:CallCheck", "One for each --call.")}, "with --call"),
     ),
     "run": "execution.result:RunResult",
@@ -229,8 +231,8 @@ SHAPES: dict[str, Shape | str] = {
         )
     ),
     "repair": either(
-        declared("schedulers.replan:Replanned", "of a plan", more={"file": text("What -o wrote.")}),
-        declared("wiring.failures.report:FailureReport", "of a wiring plan"),
+        declare_shape("schedulers.replan:Replanned", "of a plan", more={"file": text("What -o wrote.")}),
+        declare_shape("wiring.failures.report:FailureReport", "of a wiring plan"),
     ),
     "convert": either(
         record(
@@ -244,10 +246,10 @@ SHAPES: dict[str, Shape | str] = {
     ),
     "info": either(
         record({"subjects": array(record(_SUBJECT), "Those to ask about.")}, "without a subject"),
-        declared("report.families:Families", "families and fabrics"),
+        declare_shape("report.families:Families", "families and fabrics"),
         record({"methods": array("schedulers.listing:Listed", "All, or the one named.")}, "algorithms"),
-        declared("runtime.rules:Rules", "runtimes"),
-        declared("base.plugins:Plugins", "plugins"),
+        declare_shape("runtime.rules:Rules", "runtimes"),
+        declare_shape("base.plugins:Plugins", "plugins"),
         record(
             {"schemas": mapping({"type": "object"}, "The JSON Schema of each command that was named, or of all.")},
             "json",
@@ -315,7 +317,7 @@ def json_schema(command: str) -> dict[str, Any]:
     """
     shape = SHAPES[as_choice("command", command, SHAPES)]
     maker = Shapes()
-    shape = maker.resolved(declared(shape) if isinstance(shape, str) else shape, whole=True)
+    shape = maker.resolved(declare_shape(shape) if isinstance(shape, str) else shape, whole=True)
     if command not in FILES:
         shape = with_more(record({"schema": {"description": "This schema.", "const": identifier(command)}}), shape)
     head = {"$schema": _DRAFT, "$id": identifier(command), "title": f"topodesign {command} --json"}

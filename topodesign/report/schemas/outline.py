@@ -100,10 +100,10 @@ def _kind(shape: Shape) -> str:
     if "anyOf" in shape:
         return " or ".join(dict.fromkeys(map(_kind, shape["anyOf"])))
     types = shape["type"] if isinstance(shape["type"], list) else [shape["type"]]
-    return " or ".join(_named(one, shape) for one in types)
+    return " or ".join(_name_shape(one, shape) for one in types)
 
 
-def _named(kind: str, shape: dict[str, Any]) -> str:
+def _name_shape(kind: str, shape: dict[str, Any]) -> str:
     if kind == "string":
         return "fraction" if "pattern" in shape else "text"
     if kind == "boolean":

@@ -25,7 +25,7 @@ _PLAIN: dict[type, Shape] = {
 
 def plain(kind: type, about: str = "") -> Shape:
     """Return the shape of a plain value: text, number or boolean."""
-    return _said(_PLAIN[kind], about)
+    return _describe_shape(_PLAIN[kind], about)
 
 
 text, fraction, integer, number, flag = (partial(plain, kind) for kind in (str, Fraction, int, float, bool))
@@ -33,18 +33,18 @@ text, fraction, integer, number, flag = (partial(plain, kind) for kind in (str, 
 
 def word(*choices: str | None, about: str = "") -> Shape:
     """Return the shape of one of some words; None is null."""
-    return _said({"enum": list(choices)}, about)
+    return _describe_shape({"enum": list(choices)}, about)
 
 
 def array(item: Shape | str, about: str = "", *, length: int | None = None) -> Shape:
     """Return the shape of a list, of a given length if known."""
     sized = {} if length is None else {"minItems": length, "maxItems": length}
-    return _said({"type": "array", "items": _shape(item), **sized}, about)
+    return _describe_shape({"type": "array", "items": _shape(item), **sized}, about)
 
 
 def tuple_of(*items: Shape, about: str = "") -> Shape:
     """Return the shape of a list with a meaning for each place."""
-    return _said({"type": "array", "prefixItems": list(items), "items": False, "minItems": len(items)}, about)
+    return _describe_shape({"type": "array", "prefixItems": list(items), "items": False, "minItems": len(items)}, about)
 
 
 def texts(about: str = "") -> Shape:
@@ -60,12 +60,12 @@ def record(keys: Keys, about: str = "", *, patterns: Keys | None = None) -> Shap
         "required": [name for name in keys if not name.endswith("?")],
         "additionalProperties": False,
     }
-    return _said(shape | ({"patternProperties": dict(patterns)} if patterns else {}), about)
+    return _describe_shape(shape | ({"patternProperties": dict(patterns)} if patterns else {}), about)
 
 
 def mapping(value: Shape, about: str = "") -> Shape:
     """Return the shape of an object with any keys."""
-    return _said({"type": "object", "additionalProperties": value}, about)
+    return _describe_shape({"type": "object", "additionalProperties": value}, about)
 
 
 def nullable(shape: Shape, about: str = "") -> Shape:
@@ -73,37 +73,37 @@ def nullable(shape: Shape, about: str = "") -> Shape:
     about = about or str(shape.get("description", ""))
     inner = {key: value for key, value in shape.items() if key != "description"}
     if isinstance(inner.get("type"), str):
-        return _said(inner | {"type": [inner["type"], "null"]}, about)
-    return _said({"anyOf": [inner, {"type": "null"}]}, about)
+        return _describe_shape(inner | {"type": [inner["type"], "null"]}, about)
+    return _describe_shape({"anyOf": [inner, {"type": "null"}]}, about)
 
 
 def either(*shapes: Shape, about: str = "") -> Shape:
     """Return the shape of what is one of several."""
-    return _said({"anyOf": list(shapes)}, about)
+    return _describe_shape({"anyOf": list(shapes)}, about)
 
 
 def variants(places: Mapping[str, str], *, more: Keys | None = None) -> list[Shape]:
     """Return the shapes of several classes, each with its words."""
-    return [declared(place, about, more=more) for place, about in places.items()]
+    return [declare_shape(place, about, more=more) for place, about in places.items()]
 
 
-def declared(place: str, about: str = "", *, more: Keys | Shape | None = None) -> Shape:
+def declare_shape(place: str, about: str = "", *, more: Keys | Shape | None = None) -> Shape:
     """Return the shape of a declared class, imported when needed.
 
     ``more`` are keys that a command adds to it, or the shape of an object that has them.
     """
     added = more if more is None or {"$class", "properties"} & more.keys() else record(more)
-    return _said({"$class": place} | ({"$more": added} if added else {}), about)
+    return _describe_shape({"$class": place} | ({"$more": added} if added else {}), about)
 
 
 def shared(name: str, about: str = "") -> Shape:
     """Return the shape that is described once, under its name."""
-    return _said({"$ref": f"#/$defs/{name}"}, about)
+    return _describe_shape({"$ref": f"#/$defs/{name}"}, about)
 
 
 def _shape(shape: Shape | str) -> Shape:
-    return declared(shape) if isinstance(shape, str) else shape
+    return declare_shape(shape) if isinstance(shape, str) else shape
 
 
-def _said(shape: Shape, about: str) -> Shape:
+def _describe_shape(shape: Shape, about: str) -> Shape:
     return {"description": about, **shape} if about else shape

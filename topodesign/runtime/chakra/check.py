@@ -104,7 +104,7 @@ def check_traces(path: str | Path) -> TraceReport:
         raise FileFormatError(f"{folder}: traces of {', '.join(sorted(runs))}; name one of their files")
     (traces,) = runs.values()
     network = read_network(folder / "network.yml") if (folder / "network.yml").exists() else None
-    expected = expected_time(folder / "expected.json") if network and (folder / "expected.json").exists() else None
+    expected = read_expected_time(folder / "expected.json") if network and (folder / "expected.json").exists() else None
     return check_job(traces, network=network, expected=expected)
 
 
@@ -204,7 +204,7 @@ def _calls_only(traces: Sequence[Trace]) -> bool:
     return COLLECTIVE_NODE in kinds and kinds <= {COLLECTIVE_NODE, COMPUTE} and SEND not in kinds
 
 
-def expected_time(path: Path) -> int:
+def read_expected_time(path: Path) -> int:
     """Return the nanoseconds that a file says the simulator takes."""
     with naming(path):
         document = parse_json(read_bytes(path, _LARGEST_JSON))

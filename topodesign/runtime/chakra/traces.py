@@ -92,12 +92,12 @@ def numbers(data: bytes, kind: int, value: int, end: int) -> list[int]:
     return found
 
 
-def signed(value: int, bits: int = 64) -> int:
+def decode_signed(value: int, bits: int = 64) -> int:
     """Return a varint as a signed number.
 
     Examples
     --------
-    >>> signed(2**64 - 3), signed(7)
+    >>> decode_signed(2**64 - 3), decode_signed(7)
     (-3, 7)
     """
     value &= 2**bits - 1
@@ -298,4 +298,4 @@ def _value(data: bytes, number: int, kind: int, value: int, stop: int) -> Value:
 
 
 def _whole(value: int, bits: int) -> int:
-    return signed(value, bits) if bits else value
+    return decode_signed(value, bits) if bits else value

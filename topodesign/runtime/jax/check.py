@@ -21,7 +21,7 @@ from topodesign.base.text_files import read_bytes
 from topodesign.collectives import Collective
 from topodesign.collectives.collective import EVERYONE
 from topodesign.runtime.jax.module import LARGEST, Exchange, Module, ModuleError, Phase, Runs, parse_module
-from topodesign.runtime.jax.stablehlo import UnknownInstructionError, lowered, run_lowered
+from topodesign.runtime.jax.stablehlo import UnknownInstructionError, lower_module, run_lowered
 from topodesign.runtime.report import Finding, Report, first
 
 Words = NDArray[Any]
@@ -78,12 +78,12 @@ def check_module(content: bytes) -> ModuleReport:
     }
     memory, wanted = sample(module, module.units, np.uint64)
     for phase in module.phases:
-        memory = _replayed(phase, memory)
-    wrong = _compared(module.collective, memory, wanted)
+        memory = _replay_phase(phase, memory)
+    wrong = _compare_results(module.collective, memory, wanted)
     if wrong:
         return ModuleReport(wrong[0].verdict, tuple(wrong), **about)
     try:
-        version, program = lowered(module.text, module)
+        version, program = lower_module(module.text, module)
         wrong = _wrong_lowered(module, program)
     except MissingLibraryError as error:
         return ModuleReport("ok", warnings=(f"{error}; until then its StableHLO is not looked at",), **about)
@@ -98,33 +98,33 @@ def _degree(step: Sequence[Exchange]) -> int:
     return max((max(Counter(side).values()) for side in zip(*edges, strict=True)), default=0)
 
 
-def _replayed(phase: Phase, memory: Words) -> Words:
+def _replay_phase(phase: Phase, memory: Words) -> Words:
     """Return the rows after a phase; shape ``(ranks, rows)``."""
     ranks = len(memory)
-    memory = _taken(memory, phase.start)
+    memory = _take_words(memory, phase.start)
     for step in phase.steps:
-        sent = [_taken(memory, one.take) for one in step]
+        sent = [_take_words(memory, one.take) for one in step]
         for part, one in zip(sent, step, strict=True):
             came = np.zeros_like(part)
             for src, dst in one.pairs:
                 came[dst] = part[src]
             for rank in range(ranks):
-                rows = _expanded(one.put[rank % len(one.put)])
+                rows = _expand_runs(one.put[rank % len(one.put)])
                 there = rows >= 0
                 if phase.adds:
                     np.add.at(memory[rank], rows[there], came[rank][there])
                 else:
                     memory[rank][rows[there]] = came[rank][there]
-    summed: Words = _taken(memory, phase.finish).reshape(ranks, phase.terms, -1).sum(axis=1, dtype=memory.dtype)
+    summed: Words = _take_words(memory, phase.finish).reshape(ranks, phase.terms, -1).sum(axis=1, dtype=memory.dtype)
     return summed
 
 
-def _taken(memory: Words, places: Sequence[Runs]) -> Words:
-    rows = [_expanded(places[rank % len(places)]) for rank in range(len(memory))]
+def _take_words(memory: Words, places: Sequence[Runs]) -> Words:
+    rows = [_expand_runs(places[rank % len(places)]) for rank in range(len(memory))]
     return np.stack([np.where(one >= 0, own[np.maximum(one, 0)], 0) for own, one in zip(memory, rows, strict=True)])
 
 
-def _expanded(runs: Runs) -> NDArray[np.int64]:
+def _expand_runs(runs: Runs) -> NDArray[np.int64]:
     return np.concatenate([np.arange(a, b) for a, b in runs])
 
 
@@ -156,7 +156,7 @@ def sample(module: Module, units: int, kind: type[np.unsignedinteger[Any]]) -> t
     return values.reshape(ranks, -1), wanted.reshape(ranks, -1)
 
 
-def _compared(collective: Collective, found: Words, wanted: Words) -> list[Finding]:
+def _compare_results(collective: Collective, found: Words, wanted: Words) -> list[Finding]:
     counts = (found != wanted).sum(axis=1).tolist()
     return first(
         Finding("wrong result", f"{count} pieces of the {collective} are wrong", rank)
@@ -173,4 +173,4 @@ def _wrong_lowered(module: Module, program: Any) -> list[Finding]:
     if [sorted(map(tuple, pairs)) for pairs in permutations] != said:
         text = f"{len(permutations)} collective_permute are not the {len(said)} permutations of the module"
         return [Finding("mismatch", text)]
-    return _compared(module.collective, np.stack([one.ravel() for one in found]), wanted)
+    return _compare_results(module.collective, np.stack([one.ravel() for one in found]), wanted)

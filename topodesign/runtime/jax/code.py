@@ -228,13 +228,13 @@ def code_of(collective: Collective, *, changing: bool = False, summing: bool = F
     return code.replace("NAME", name_of(collective)).replace("REFERENCE", REFERENCES[collective.name])
 
 
-def same_code(found: list[ast.stmt], wanted: str) -> bool:
+def is_same_code(found: list[ast.stmt], wanted: str) -> bool:
     """Return whether statements equal a text but for layout."""
-    return ast.dump(ast.Module(found, [])) == _dumped(wanted)
+    return ast.dump(ast.Module(found, [])) == _dump_statements(wanted)
 
 
 @lru_cache(64)
-def _dumped(text: str) -> str:
+def _dump_statements(text: str) -> str:
     """Return a text's statements in comparable form, cached."""
     return ast.dump(ast.Module(ast.parse(text).body, []))
 

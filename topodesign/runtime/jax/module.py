@@ -10,7 +10,7 @@ from typing import Any
 
 from topodesign.base.errors import TopodesignError
 from topodesign.collectives import COLLECTIVES, Collective
-from topodesign.runtime.jax.code import AMOUNTS, CHANGES, ENDING, HEADER, buffers, code_of, name_of, same_code
+from topodesign.runtime.jax.code import AMOUNTS, CHANGES, ENDING, HEADER, buffers, code_of, is_same_code, name_of
 
 LARGEST = 2**24  # bytes of a module that is read
 MOST_RANKS = 2**12
@@ -81,12 +81,12 @@ def parse_module(content: bytes) -> Module:
     if body and isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant):
         body = body[1:]
     count = len(HEADER)
-    numbers = dict(_assigned(one) for one in body[:count])
+    numbers = dict(_read_assignment(one) for one in body[:count])
     if tuple(numbers) != HEADER:
         raise ModuleError(f"a module begins with {', '.join(HEADER)}, each on a line")
     more: dict[str, Any] = {}
     while len(body) > count and isinstance(body[count], ast.Assign) and len(more) < 2:
-        name, value = _assigned(body[count])
+        name, value = _read_assignment(body[count])
         count += 1
         more[name] = value
     changing, changes = CHANGES in more, more.pop(CHANGES, ())
@@ -99,14 +99,14 @@ def parse_module(content: bytes) -> Module:
         raise ModuleError("its first function is none of " + ", ".join(map(name_of, COLLECTIVES.values())))
     end = next((at for at, one in enumerate(body) if at >= count and isinstance(one, ast.Assign)), len(body))
     plain, summing = (
-        same_code(body[count:end], code_of(collective, changing=changing, summing=one, uneven=uneven))
+        is_same_code(body[count:end], code_of(collective, changing=changing, summing=one, uneven=uneven))
         for one in (False, True)
     )
-    if not (plain or summing) or not same_code(body[end + 1 :], ENDING):
+    if not (plain or summing) or not is_same_code(body[end + 1 :], ENDING):
         raise ModuleError(
             "its code is not that of modules of this version, and unknown code is not executed; compile it again"
         )
-    name, data = _assigned(body[end])
+    name, data = _read_assignment(body[end])
     if name != "PHASES":
         raise ModuleError("PHASES come after the code")
     module = replace(_module(collective, numbers, data, text, summing=summing), changes=changes)
@@ -159,7 +159,7 @@ def _module(collective: Collective, numbers: Mapping[str, Any], data: Any, text:
     return module
 
 
-def _assigned(statement: ast.stmt) -> tuple[str, Any]:
+def _read_assignment(statement: ast.stmt) -> tuple[str, Any]:
     """Return name and value of ``NAME = literal``."""
     if isinstance(statement, ast.Assign) and len(statement.targets) == 1 and isinstance(statement.targets[0], ast.Name):
         try:

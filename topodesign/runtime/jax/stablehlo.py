@@ -28,7 +28,7 @@ class UnknownInstructionError(TopodesignError):
     """An instruction that the replay does not know."""
 
 
-def lowered(text: str, module: Module, platform: str = "cpu") -> tuple[str, Any]:
+def lower_module(text: str, module: Module, platform: str = "cpu") -> tuple[str, Any]:
     """Return JAX's version and the StableHLO of a checked module.
 
     It is of an x that is filled up: of two elements for every piece, but for one less in the last.
@@ -80,10 +80,10 @@ class _Run:
             operands = [values.get(operand) for operand in one.operands]
             if one.name in {"func.return", "sdy.return"}:
                 return [found for found in operands if found is not None]
-            values |= zip(one.results, self._done(one, operands), strict=True)
+            values |= zip(one.results, self._run_operation(one, operands), strict=True)
         raise UnknownInstructionError("a function that returns nothing")
 
-    def _done(self, one: Any, operands: list[Any]) -> list[Ranked]:
+    def _run_operation(self, one: Any, operands: list[Any]) -> list[Ranked]:
         if one.name == "sdy.manual_computation":
             block = one.regions[0].blocks[0]
             for at, (argument, value) in enumerate(zip(block.arguments, operands, strict=True)):
@@ -95,14 +95,14 @@ class _Run:
         if one.name == "stablehlo.partition_id":
             return [[np.array(rank, dtype=np.uint32) for rank in range(self._ranks)]]
         if one.name == "stablehlo.collective_permute":
-            return [self._permuted(one, operands[0])]
+            return [self._permute(one, operands[0])]
         act = _ACTS.get(one.name.removeprefix("stablehlo."))
         if act is None:
             raise UnknownInstructionError(f"{one.name} is none of the instructions that are known")
         ready = act(one, one.results[0].type)
         return [[ready(*(operand[rank] for operand in operands)) for rank in range(self._ranks)]]
 
-    def _permuted(self, one: Any, sent: Ranked) -> Ranked:
+    def _permute(self, one: Any, sent: Ranked) -> Ranked:
         pairs = [(int(a), int(b)) for a, b in np.array(one.attributes["source_target_pairs"]).reshape(-1, 2)]
         self.permutations.append(pairs)
         came = [np.zeros_like(value) for value in sent]

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from topodesign.base.compiled import Ints, Masks, compiled, inlined
+from topodesign.base.compiled import Ints, Masks, compile_kernel, inline_kernel
 
 RELAXED, FLUSHES, MESSAGE, MEETS, ROUNDS, ENDS, AWAITS, RELEASES = 1, 2, 4, 8, 16, 32, 64, 128
 """Bits of controls: a signal that shows no data; the thread waits for its proxy; what is given is a message, of which
@@ -105,7 +105,7 @@ class Cells(NamedTuple):
     flags: NDArray[np.int32]
 
 
-@compiled
+@compile_kernel
 def fill(rank: int, launch: int, runs: Runs, cells: Cells) -> None:
     """Put new numbers into the input; what else is the caller's is nothing to rely on."""
     for i in range(runs.span[rank], runs.span[rank + 1]):
@@ -118,7 +118,7 @@ def fill(rank: int, launch: int, runs: Runs, cells: Cells) -> None:
         cells.known[runs.base[rank] + i] = 1
 
 
-@compiled
+@compile_kernel
 def wrong_goal(rank: int, launch: int, first: int, runs: Runs, cells: Cells) -> int:
     """Return the first goal not reached after a launch; -1 if all are."""
     for i in range(first, runs.goal[rank + 1]):
@@ -128,8 +128,8 @@ def wrong_goal(rank: int, launch: int, first: int, runs: Runs, cells: Cells) -> 
     return -1
 
 
-@compiled
-def changed_input(rank: int, launch: int, runs: Runs, cells: Cells) -> int:
+@compile_kernel
+def find_changed_input(rank: int, launch: int, runs: Runs, cells: Cells) -> int:
     """Return the first changed cell of a fixed input; -1 if none is."""
     if runs.kept:
         for i in range(runs.given[rank + 1] - runs.given[rank]):
@@ -138,7 +138,7 @@ def changed_input(rank: int, launch: int, runs: Runs, cells: Cells) -> int:
     return -1
 
 
-@inlined
+@inline_kernel
 def move(columns: Columns, one: int, low: int, high: int, launch: int, cells: Cells) -> int:
     """Add sources and store the sums; return an unwritten source, or -1."""
     unknown = -1
@@ -181,7 +181,7 @@ def move(columns: Columns, one: int, low: int, high: int, launch: int, cells: Ce
     return unknown
 
 
-@compiled
+@compile_kernel
 def lacking(columns: Columns, one: int, low: int, high: int, launch: int, cells: Cells) -> int:
     """Return the first missing packet cell that some work reads; -1 if none."""
     for p in range(columns.source[one], columns.target[one]):
@@ -193,7 +193,7 @@ def lacking(columns: Columns, one: int, low: int, high: int, launch: int, cells:
     return -1
 
 
-@compiled
+@compile_kernel
 def starts(rank: Ints, ranks: int) -> Ints:
     """Return the first threadblock of every rank, and at last how many there are."""
     found = np.zeros(ranks + 1, dtype=np.int64)

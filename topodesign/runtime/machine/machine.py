@@ -11,7 +11,15 @@ import numpy as np
 
 from topodesign.base.compiled import Ints, Masks
 from topodesign.base.memory import check_memory
-from topodesign.runtime.machine.column_kernels import RELAXED, Bits, Cells, Columns, Runs, changed_input, wrong_goal
+from topodesign.runtime.machine.column_kernels import (
+    RELAXED,
+    Bits,
+    Cells,
+    Columns,
+    Runs,
+    find_changed_input,
+    wrong_goal,
+)
 from topodesign.runtime.machine.layout import Layout, likely_root
 from topodesign.runtime.machine.proof_kernels import (
     BEFORE,
@@ -276,7 +284,7 @@ class Machine:
         at, cursor = columns.phase[:-1].copy(), columns.control[1:].copy()
         left = np.zeros(len(columns.free), dtype=np.int64)
         longest = run_with_clocks(
-            columns, self.runs._replace(judged=judged and self.runs.judged), cells, self._unmarked(),
+            columns, self.runs._replace(judged=judged and self.runs.judged), cells, self._make_marks(),
             self._untold(len(watched)), clock, column, found, self.piece, at, cursor, left,
         )  # fmt: skip
         return _Run(found, cells, at, cursor, left, longest)
@@ -291,7 +299,7 @@ class Machine:
         rows = np.zeros((4, MAX_FINDINGS, 7), dtype=np.int64)
         return Found(rows, np.zeros(4, dtype=np.int64), np.zeros((number + 1, 3), dtype=np.int64))
 
-    def _unmarked(self) -> Marks:
+    def _make_marks(self) -> Marks:
         """Return that nobody has touched any cell."""
         own, size = self.columns, self.marked
         reads = int(np.repeat(own.size, own.target - own.source[:-1]) @ own.wide[self._sources])
@@ -528,7 +536,7 @@ class Machine:
         def complete(rank: int) -> bool:
             return (
                 wrong_goal(rank, last, int(runs.goal[rank]), runs, run.cells) < 0
-                and changed_input(rank, last, runs, run.cells) < 0
+                and find_changed_input(rank, last, runs, run.cells) < 0
             )
 
         def from_whom(rank: int) -> list[int]:

@@ -37,7 +37,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from topodesign.base.compiled import Ints, compiled, inlined, tiered
+from topodesign.base.compiled import Ints, compile_kernel, inline_kernel, tier_kernel
 from topodesign.runtime.machine.column_kernels import (
     AWAITS,
     ENDS,
@@ -52,8 +52,8 @@ from topodesign.runtime.machine.column_kernels import (
     Clocks,
     Columns,
     Runs,
-    changed_input,
     fill,
+    find_changed_input,
     lacking,
     move,
     starts,
@@ -117,7 +117,7 @@ class Found(NamedTuple):
     # all launches, plus its launch; the last row has how many there are
 
 
-@compiled
+@compile_kernel
 def _note(found: Found, group: int, kind: int, one: int, cell: int, actor: int, time: int, more: int) -> None:
     """Keep a finding, unless there are enough of its group."""
     number = found.number[group]
@@ -128,7 +128,7 @@ def _note(found: Found, group: int, kind: int, one: int, cell: int, actor: int, 
         found.number[group] += 1
 
 
-@compiled
+@compile_kernel
 def _is_unseen(  # noqa: PLR0911  one decision
     marks: Marks, ends: Ints, column: Ints, ranks: int, at: int, actor: int, element: int, own: Clocks
 ) -> bool:
@@ -152,7 +152,7 @@ def _is_unseen(  # noqa: PLR0911  one decision
     return True
 
 
-@compiled
+@compile_kernel
 def _element_at(columns: Columns, one: int, launch: int, cell: int) -> int:
     """Return which element of packets that some work wrote is at a cell."""
     for p in range(columns.target[one], columns.source[one + 1]):
@@ -162,7 +162,7 @@ def _element_at(columns: Columns, one: int, launch: int, cell: int) -> int:
     return 0
 
 
-@compiled
+@compile_kernel
 def _follows(
     columns: Columns,
     marks: Marks,
@@ -214,7 +214,7 @@ def _follows(
     return False
 
 
-@inlined
+@inline_kernel
 def _write(
     columns: Columns,
     marks: Marks,
@@ -269,7 +269,7 @@ def _write(
     return raced
 
 
-@compiled
+@compile_kernel
 def _read(marks: Marks, at: int, reader: int, when: int, element: int) -> None:
     """Note that a cell is read."""
     entry = marks.cell[at, LAST]
@@ -285,7 +285,7 @@ def _read(marks: Marks, at: int, reader: int, when: int, element: int) -> None:
     marks.read[entry, READ] = when
 
 
-@compiled
+@compile_kernel
 def _hear(
     columns: Columns, marks: Marks, tellings: Tellings, column: Ints, one: int, p: int, launch: int, learned: Clocks
 ) -> None:
@@ -311,7 +311,7 @@ def _hear(
                     learned[reader] = max(learned[reader], tellings.clock[t, reader] + 2)
 
 
-@compiled
+@compile_kernel
 def _do(
     columns: Columns, cells: Cells, marks: Marks, tellings: Tellings, found: Found, ends: Ints, column: Ints,
     ranks: int, one: int, low: int, high: int, actor: int, when: int, reader: int, read_at: int, alone: bool,
@@ -419,7 +419,7 @@ def _do(
     found.log[-1, 0] += 1
 
 
-@compiled
+@compile_kernel
 def _learn(own: Clocks, other: Clocks) -> None:
     """Know what another knows."""
     for kind in range(own.shape[0]):
@@ -427,7 +427,7 @@ def _learn(own: Clocks, other: Clocks) -> None:
             own[kind, i] = max(own[kind, i], other[kind, i])
 
 
-@compiled
+@compile_kernel
 def _copy(clock: Clocks, to: int, of: int) -> None:
     """Make a row what another is."""
     for kind in range(clock.shape[1]):
@@ -435,7 +435,7 @@ def _copy(clock: Clocks, to: int, of: int) -> None:
             clock[to, kind, i] = clock[of, kind, i]
 
 
-@compiled
+@compile_kernel
 def _has(column: Ints, own: Clocks, actor: int, time: int) -> None:
     """Know of an actor that it has come so far."""
     c = column[actor]
@@ -444,7 +444,7 @@ def _has(column: Ints, own: Clocks, actor: int, time: int) -> None:
             own[kind, c] = max(own[kind, c], time)
 
 
-@inlined
+@inline_kernel
 def _end(columns: Columns, c: int, column: Ints, own: Clocks, actor: int) -> None:
     """Know that what a control does is over, where its threads meet."""
     mode = columns.mode[c]
@@ -456,7 +456,7 @@ def _end(columns: Columns, c: int, column: Ints, own: Clocks, actor: int) -> Non
         _has(column, own, actor, columns.time[c] + 2)
 
 
-@inlined
+@inline_kernel
 def _sleep(line: int, post: int, sleeper: Ints, following: Ints, asleep_at: Ints) -> None:
     """Let a line wait for an eager post."""
     if asleep_at[line] != post:
@@ -465,7 +465,7 @@ def _sleep(line: int, post: int, sleeper: Ints, following: Ints, asleep_at: Ints
         sleeper[post] = line
 
 
-@inlined
+@inline_kernel
 def _wake(
     post: int,
     sleeper: Ints,
@@ -489,7 +489,7 @@ def _wake(
         line = following[line]
 
 
-@inlined
+@inline_kernel
 def _wake_readers(
     columns: Columns,
     one: int,
@@ -516,7 +516,7 @@ def _wake_readers(
     return found
 
 
-@compiled
+@compile_kernel
 def _least(rows: Ints, number: int, count: int, clock: Clocks, to: int) -> None:
     """Make a row entry by entry the smallest of some rows, or that with a number in their order."""
     line = np.zeros(count, dtype=np.int64)
@@ -535,7 +535,7 @@ def _proof_work(columns: Columns, runs: Runs, *rest: Any) -> int:
     return int(runs.launches * (2 * clock.shape[1] * clock.shape[2] * rows + 5 * elements) // 2)
 
 
-@tiered(_proof_work)
+@tier_kernel(_proof_work)
 def run_with_clocks(
     columns: Columns,
     runs: Runs,
@@ -852,7 +852,7 @@ def run_with_clocks(
                             _note(found, WRONGS, 0, rank, goal, -1, launch[rank], 0)
                             goal = goal + 1 if found.number[WRONGS] < found.rows.shape[1] else -1
                     if runs.judged:
-                        changed = changed_input(rank, launch[rank], runs, cells)
+                        changed = find_changed_input(rank, launch[rank], runs, cells)
                         if changed >= 0:
                             _note(found, WRONGS, 1, rank, changed, -1, launch[rank], 0)
                 launch[rank] += 1

@@ -9,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 
 from topodesign.base.declared import key
-from topodesign.base.memory import uncollected
+from topodesign.base.memory import pause_collector
 from topodesign.base.wording import with_article
 from topodesign.runtime.calls import Sizes, about_xml
 from topodesign.runtime.machine.layout import Layout
@@ -120,7 +120,7 @@ class CheckReport(ProgramReport):
         yield from super().details()
 
 
-@uncollected()
+@pause_collector()
 def check_program(program: Program, profile: RuntimeProfile, *, root: int | None = None) -> CheckReport:
     """Check a program on a runtime, for every timing and size.
 
@@ -188,7 +188,7 @@ def prepare_machine(
 ) -> Machine:
     """Return a program for the machine, with the fewest slots of its runtime."""
     piece = profile.smallest_piece(program.proto, profile.largest_call(program.max_bytes), program.nchunksperloop)
-    late = _unsettled(program, profile)
+    late = _is_unsettled(program, profile)
     return build_machine(table, layout, profile.slots[program.proto], piece=piece, unsettled=late, judged=judged)
 
 
@@ -201,7 +201,7 @@ def prove(machine: Machine) -> tuple[list[Finding], int]:
     return found.deadlock or [*found.races, *found.unknown] or found.wrong, found.longest
 
 
-def _unsettled(program: Program, profile: RuntimeProfile) -> bool:
+def _is_unsettled(program: Program, profile: RuntimeProfile) -> bool:
     """Return whether sent data may still be read later."""
     return program.proto == "LL" and not profile.ll_send_barrier
 
@@ -211,7 +211,7 @@ def _safe(program: Program, profile: RuntimeProfile, table: Table, root: int | N
 
     Longer pieces never make a run hang that ends with shorter ones, so that halving finds the shortest that end.
     """
-    slots, late = profile.slots[program.proto], _unsettled(program, profile)
+    slots, late = profile.slots[program.proto], _is_unsettled(program, profile)
     claimed = ((True, program.inplace), (False, program.outofplace))
     layouts = [make_layout(program, inplace=inplace, root=root) for inplace, serves in claimed if serves]
     if any(any(out_of_bounds(table, layout)) for layout in layouts):
@@ -228,7 +228,7 @@ def _safe(program: Program, profile: RuntimeProfile, table: Table, root: int | N
     return profile.largest_of_piece(program.proto, piece, program.nchunksperloop)
 
 
-def _copied(table: Table) -> int:
+def _count_copied(table: Table) -> int:
     """Return the most chunks that a rank copies or adds."""
     inside = is_one_of(frozenset({"cpy", "re"}))[table.type[table.reads]]
     rank = table.rank[table.thread[table.reads[inside]]]
@@ -238,7 +238,7 @@ def _copied(table: Table) -> int:
 def _usage(program: Program, table: Table, longest_chain: int) -> Usage:
     senders, sends, chunks = links(table)
     return Usage(
-        copied_chunks=_copied(table),
+        copied_chunks=_count_copied(table),
         threadblocks_per_rank=max(len(gpu.threadblocks) for gpu in program.gpus),
         steps_per_threadblock=max(len(tb.steps) for gpu in program.gpus for tb in gpu.threadblocks),
         xml_nodes_per_rank=max(xml_nodes(program, gpu) for gpu in program.gpus),

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from topodesign.base.errors import FileFormatError
-from topodesign.base.memory import check_memory, uncollected
+from topodesign.base.memory import check_memory, pause_collector
 from topodesign.base.text_files import read_bytes
 from topodesign.collectives import Collective
 from topodesign.runtime.msccl.profiles import PROTOCOLS, RuntimeProfile
@@ -155,7 +155,7 @@ def read_text(path: Path) -> str:
         raise FileFormatError(f"cannot read {path}: {error}") from None
 
 
-@uncollected()
+@pause_collector()
 def parse_xml(source: str | Path, profile: RuntimeProfile) -> Program:
     """Read a program as the runtime would."""
     text = read_text(source) if isinstance(source, Path) else source

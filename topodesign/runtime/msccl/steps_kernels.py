@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from topodesign.base.compiled import Ints, compiled
+from topodesign.base.compiled import Ints, compile_kernel
 from topodesign.runtime.msccl.steps import STEP_TYPES
 
 Bytes = NDArray[np.uint8]
@@ -25,7 +25,7 @@ _FORMS = np.array([0, _TYPE, _BUFFER, 0, _BUFFER, 0, 0, 0, 0, _FLAG])  # 0 is an
 _MOST_DIGITS = 9  # within 32 bits whatever they are
 
 
-@compiled
+@compile_kernel
 def read_steps(text: Bytes, start: int, line: int, rows: Ints) -> tuple[int, int, int]:  # noqa: PLR0911
     """Read plain steps into rows; return position, line and number.
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from topodesign.base.declared import key
-from topodesign.base.memory import uncollected
+from topodesign.base.memory import pause_collector
 from topodesign.collectives import ALL_TO_ALL, COLLECTIVES, Collective
 from topodesign.runtime.calls import Sizes, about_plan
 from topodesign.runtime.machine.layout import Layout, buffer_chunks, distinct_blocks
@@ -94,7 +94,7 @@ def check_plan_file(path: Path, *, root: int | None = None) -> PlanReport:
     return check_plan(plan, root=root)
 
 
-@uncollected()
+@pause_collector()
 def check_plan(plan: ExecutionPlan, *, root: int | None = None) -> PlanReport:
     """Check a plan for every order, size and repeated launch.
 
@@ -173,7 +173,7 @@ class Prepared:
         self.launches = 3 if plan.double_scratch else 2
         self.cell = math.lcm(plan.alignment, PACKET)
         self.contexts = contexts(plan, self.cell * self.program.cells)
-        self.findings = self.program.findings[:MAX_FINDINGS] or self._unaligned() or self._beyond()
+        self.findings = self.program.findings[:MAX_FINDINGS] or self._find_unaligned() or self._beyond()
 
     def memory(self) -> Memory:
         """Return where its buffers are."""
@@ -191,7 +191,7 @@ class Prepared:
         number = self.launches if launches is None else launches
         return build_machine(self.program, self.memory(), number, judged=judged, sent=self.plan.sent)
 
-    def _unaligned(self) -> list[Finding]:
+    def _find_unaligned(self) -> list[Finding]:
         said = "the second half of scratch begins at byte {}, which is not a multiple of {}"
         return [
             Finding("illegal", said.format(one.half, self.cell), rank)
@@ -216,19 +216,19 @@ def prepare(plan: ExecutionPlan, root: int | None = None) -> Prepared:
     collective = names()[plan.collective]
     if collective.rooted and root is None:
         root = _root(plan, collective)
-    return _rooted(plan, collective, root)
+    return _prepare_rooted(plan, collective, root)
 
 
-def _rooted(plan: ExecutionPlan, collective: Collective, root: int | None) -> Prepared:
+def _prepare_rooted(plan: ExecutionPlan, collective: Collective, root: int | None) -> Prepared:
     scratch, chunks = [gpu.scratch for gpu in plan.gpus], _chunks(plan, collective)
     return Prepared(plan, Layout(collective, chunks, scratch, inplace=plan.inplace, root=root))
 
 
 def _root(plan: ExecutionPlan, collective: Collective) -> int:
     """Return the plan's root, by the results of a run."""
-    run = _rooted(plan, collective, None)
+    run = _prepare_rooted(plan, collective, None)
     if run.findings:  # in place it matters for where buffers are: the right one is none too short
-        return min(range(len(plan.gpus)), key=lambda rank: len(_rooted(plan, collective, rank).findings))
+        return min(range(len(plan.gpus)), key=lambda rank: len(_prepare_rooted(plan, collective, rank).findings))
     return run.machine(1).root()
 
 

@@ -56,7 +56,7 @@ def allocation_multiple(plan: ExecutionPlan) -> int:
     )
 
 
-def addressed(plan: ExecutionPlan, most: int) -> int:
+def count_addressed(plan: ExecutionPlan, most: int) -> int:
     """Return the most bytes of a rank's buffer, over calls.
 
     ``most`` is of what the executor compares with ``max_message_size``: of an allgather the output, of others the
@@ -110,8 +110,8 @@ def illegal(plan: ExecutionPlan) -> Iterator[Finding]:
     if plan.max_size is not None and plan.max_size < max(1, plan.min_size):
         said = f"min_message_size {plan.min_size} and max_message_size {plan.max_size}"
         yield Finding("illegal", f"{said} are no range: no call is of such a size")
-    elif plan.max_size is not None and addressed(plan, plan.max_size) > EXECUTOR.buffer_bytes:
-        bytes_ = addressed(plan, plan.max_size)
+    elif plan.max_size is not None and count_addressed(plan, plan.max_size) > EXECUTOR.buffer_bytes:
+        bytes_ = count_addressed(plan, plan.max_size)
         message = f"with max_message_size {plan.max_size} a buffer has {bytes_} bytes; addresses in it have 32 bits"
         yield Finding("illegal", message)
     yield from _halves(plan)
@@ -136,7 +136,9 @@ def _halves(plan: ExecutionPlan) -> Iterator[Finding]:
         return
     for rank, gpu in enumerate(plan.gpus):
         for number, block in enumerate(gpu.threadblocks):
-            joined = {one for op in block.operations if op.name == "gstorepkt" for one in _joined(op, block, gpu)}
+            joined = {
+                one for op in block.operations if op.name == "gstorepkt" for one in _iterate_joined(op, block, gpu)
+            }
             for other in sorted({gpu.buffers[to].rank for to in _packets_to(block)} | joined):
                 if plan.gpus[other].scratch != gpu.scratch:
                     yield Finding(
@@ -148,7 +150,7 @@ def _halves(plan: ExecutionPlan) -> Iterator[Finding]:
                     )
 
 
-def _joined(op: Operation, block: Threadblock, gpu: Gpu) -> Iterator[int]:
+def _iterate_joined(op: Operation, block: Threadblock, gpu: Gpu) -> Iterator[int]:
     for one in op.targets:
         if one.switch >= 0:
             yield from gpu.groups[block.channels["switch"][one.switch]].ranks
@@ -228,10 +230,10 @@ def _groups(plan: ExecutionPlan) -> Iterator[Finding]:
                 f"rank {ranks[0]} in {' '.join(of[ranks[0]]) or 'none'}: setting them up never ends",
                 who,
             )
-    yield from _crossed(plan)
+    yield from _find_crossed(plan)
 
 
-def _crossed(plan: ExecutionPlan) -> Iterator[Finding]:
+def _find_crossed(plan: ExecutionPlan) -> Iterator[Finding]:
     """Yield ranks that set up connections in different orders."""
     order = [[tuple(sorted(one.ranks)) for one in gpu.groups] for gpu in plan.gpus]
     for rank, mine in enumerate(order):

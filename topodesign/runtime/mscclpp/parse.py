@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from topodesign.base.errors import FileFormatError
-from topodesign.base.memory import check_memory, uncollected
+from topodesign.base.memory import check_memory, pause_collector
 from topodesign.base.text_files import read_bytes
 
 MAX_BYTES = 2**27  # larger files are refused unread
@@ -149,7 +149,7 @@ class ExecutionPlan:
         return self.gpus[0].outputs if self.collective == "allgather" else self.gpus[0].inputs
 
 
-@uncollected()
+@pause_collector()
 def parse_plan(source: str | Path) -> ExecutionPlan:
     """Read an execution plan."""
     if isinstance(source, Path):
@@ -411,7 +411,7 @@ class _Reader:
             return ()
         listed = op.value[key]
         if type(listed) is list:
-            plain = tuple(one for one in map(_own, listed) if one is not None)
+            plain = tuple(one for one in map(_parse_own, listed) if one is not None)
             if len(plain) == len(listed):
                 return plain
         return tuple(self.operand(one, kind, reach, switches) for one in op[key].items())
@@ -439,7 +439,7 @@ class _Reader:
 _MEET, _MET = {"name": "nop"}, Operation("nop")  # what most plans have thousands of
 
 
-def _own(fields: Any) -> Operand | None:
+def _parse_own(fields: Any) -> Operand | None:
     """Return an operand in an own buffer, or None."""
     if type(fields) is not dict or len(fields) != 3:
         return None

@@ -198,9 +198,9 @@ class _Lowering:
                     raise TooLargeError(f"a pipeline of {rounds} rounds is not executed here")
                 for turn in range(rounds):
                     for one in op.inner:
-                        self._one(one, turn)
+                        self._add_operation(one, turn)
             else:
-                self._one(op, None)
+                self._add_operation(op, None)
         self._close()
         return self._done
 
@@ -212,7 +212,7 @@ class _Lowering:
     def _find(self, message: str) -> None:
         self.findings.append(Finding("illegal", message, *self._at))
 
-    def _one(self, op: Operation, turn: int | None) -> None:
+    def _add_operation(self, op: Operation, turn: int | None) -> None:
         """Add an operation; ``turn`` is its pipeline round."""
         name = op.name
         self._kind = op.channel_type

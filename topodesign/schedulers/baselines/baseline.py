@@ -20,7 +20,7 @@ from topodesign.plans.plan import Plan
 from topodesign.plans.rounds_ops import allreduce, prune, reverse
 from topodesign.plans.trees import Trees
 from topodesign.schedulers.baselines.messages import Made, Path, Router
-from topodesign.schedulers.method import Method, Request, fabric_root, planned, spec_of, tree_plan
+from topodesign.schedulers.method import Method, Request, fabric_root, plan_rounds, spec_of, tree_plan
 from topodesign.topology.topology import IntArray, Topology
 
 FORWARD = (ALLGATHER, ALL_TO_ALL, BROADCAST, SCATTER)
@@ -69,7 +69,7 @@ def _in_rounds(request: Request, name: str, make: Maker, forward: Sequence[Colle
     collective = request.collective.at(request.root_number)
     halves = [_movement(topology, part, make, forward) for part in collective.parts]
     rounds = halves[0].rounds if len(halves) == 1 else allreduce(halves[0].rounds, halves[1].rounds)
-    plan = planned(topology, rounds, name)
+    plan = plan_rounds(topology, rounds, name)
     costs = [half.formula for half in halves if half.formula is not None]
     if len(costs) < len(halves):
         return plan
@@ -124,10 +124,10 @@ def spanning_plan(request: Request, name: str, shape: Shape) -> Plan:
     trees: dict[bool, list[Tree]] = {True: [], False: []}
     for adds in {movement.adds for movement in collective.movements}:
         topology = fabric.topology.transpose() if adds and not fabric.topology.is_duplex else fabric.topology
-        ways = routed(topology, fabric, shape(fabric, collective.root))
+        ways = route_trees(topology, fabric, shape(fabric, collective.root))
         trees[adds] = [tree.backwards for tree in ways] if adds else ways
     made = {"method": name, "root": request.root_name}
-    return tree_plan(request, assembled(fabric, collective, trees[True], trees[False]), made)
+    return tree_plan(request, assemble_trees(fabric, collective, trees[True], trees[False]), made)
 
 
 def path_plan(request: Request, name: str) -> Plan:
@@ -148,7 +148,7 @@ def path_plan(request: Request, name: str) -> Plan:
     return Plan(fabric, movement, flow_claim(movement), spec_of(request), made)
 
 
-def routed(topology: Topology, fabric: Fabric, shapes: Sequence[Ranks]) -> list[Tree]:
+def route_trees(topology: Topology, fabric: Fabric, shapes: Sequence[Ranks]) -> list[Tree]:
     """Return trees with their edges routed, balanced over the links.
 
     Each pair of ranks has one route.
@@ -180,7 +180,7 @@ def routed(topology: Topology, fabric: Fabric, shapes: Sequence[Ranks]) -> list[
     return trees
 
 
-def assembled(fabric: Fabric, collective: Collective, inward: Sequence[Tree], outward: Sequence[Tree]) -> Trees:
+def assemble_trees(fabric: Fabric, collective: Collective, inward: Sequence[Tree], outward: Sequence[Tree]) -> Trees:
     """Return the trees at the maximum rate that the links allow.
 
     The two phases of an allreduce run concurrently if that is no slower.

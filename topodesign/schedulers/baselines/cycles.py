@@ -42,7 +42,7 @@ def link_disjoint_cycles(topology: Topology) -> tuple[Cycle, ...]:
     for seed in range(_STARTS):
         chance = random.Random(seed)  # noqa: S311  the same for everybody, no secret
         half = seed % 2 == 0 and topology.is_duplex and not (topology.out_ports % 2).any() and not topology.self_loops
-        maps = _matchings(_one_way(topology, chance) if half else _ports(topology), chance)
+        maps = _matchings(_orient_links(topology, chance) if half else _ports(topology), chance)
         if not maps:
             return ()
         work += _merge_all(maps, chance, turns=half)
@@ -133,7 +133,7 @@ def _cycle(one: Sequence[int]) -> Cycle:
     return tuple(cycle)
 
 
-def _one_way(topology: Topology, chance: random.Random) -> list[dict[int, int]]:
+def _orient_links(topology: Topology, chance: random.Random) -> list[dict[int, int]]:
     """Orient duplex links with equal in- and out-degree (Euler)."""
     left = _ports(topology)
     found: list[dict[int, int]] = [{} for _ in left]

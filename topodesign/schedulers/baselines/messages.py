@@ -95,7 +95,7 @@ def in_rounds(
     return Made(assemble(collective, topology.nodes, units, int(start[-1]), [columns]), None)
 
 
-def queued(topology: Topology, collective: Collective, messages: Sequence[tuple[Path, int]]) -> Rounds:
+def queue_messages(topology: Topology, collective: Collective, messages: Sequence[tuple[Path, int]]) -> Rounds:
     """Return messages as rounds, with a queue at every link.
 
     Each message has a route and a block.

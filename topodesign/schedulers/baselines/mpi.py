@@ -32,7 +32,7 @@ from topodesign.fabrics.fabric import Fabric
 from topodesign.plans.rounds_ops import Part
 from topodesign.schedulers.baselines.baseline import Ranks, baseline
 from topodesign.schedulers.baselines.cycles import link_disjoint_cycles, shortest_tour
-from topodesign.schedulers.baselines.messages import Made, Router, deliveries, formula, in_rounds, queued
+from topodesign.schedulers.baselines.messages import Made, Router, deliveries, formula, in_rounds, queue_messages
 from topodesign.topology.topology import Topology
 
 
@@ -54,7 +54,7 @@ def stars(fabric: Fabric, root: int | None) -> list[Ranks]:
     return [Ranks(one, 1, [(one, other) for other in fabric.compute if other != one]) for one in roots]
 
 
-def spread_out(topology: Topology, collective: Collective) -> Made:
+def send_spread_out(topology: Topology, collective: Collective) -> Made:
     """Return messages that queue at every link.
 
     On a complete graph this takes one step and costs alpha + beta M/N.
@@ -65,7 +65,7 @@ def spread_out(topology: Topology, collective: Collective) -> Made:
     pairs = list(zip(src, dst, strict=True))
     ways = dict(zip(pairs, Router(topology).paths(pairs, [1] * len(pairs)), strict=True))
     order = sorted(range(len(pairs)), key=lambda at: ((dst[at] - src[at]) % topology.nodes, src[at]))
-    rounds = queued(topology, collective, [(ways[pairs[at]], block[at]) for at in order])
+    rounds = queue_messages(topology, collective, [(ways[pairs[at]], block[at]) for at in order])
     alone = rounds.steps == 1 and topology.capacity.max() == 1
     volume = Fraction(1, collective.shards(topology.nodes))
     return Made(rounds, formula(topology, 1, volume) if alone else None)
@@ -204,7 +204,7 @@ METHODS = {
     one.name: one
     for one in (
         baseline("direct", _ALL, direct, trees=stars),
-        baseline("spread-out", _ALL, spread_out, forward=(ALLGATHER, ALL_TO_ALL, BROADCAST, GATHER)),
+        baseline("spread-out", _ALL, send_spread_out, forward=(ALLGATHER, ALL_TO_ALL, BROADCAST, GATHER)),
         baseline("pairwise", (*_OF_ALL, ALL_TO_ALL), pairwise),
         baseline("linear", _ROOTED, linear),
         baseline("binomial", _ROOTED, binomial),

@@ -112,7 +112,7 @@ class Moved(NamedTuple):
     blocks: NDArray[np.bool_]
 
 
-def _spread(roads: Roads, parts: Parts, only: int | None) -> Iterator[Moved]:
+def _spread_blocks(roads: Roads, parts: Parts, only: int | None) -> Iterator[Moved]:
     """Yield moved blocks by part and step, optionally of one node.
 
     A message carries what its sender has when the step begins and its receiver lacks, each block once: where a scheme
@@ -147,7 +147,7 @@ def _spreading(topology: Topology, collective: Collective, name: str) -> Flow:
     only = collective.root
     rows: list[tuple[IntArray, ...]] = []
     ways: list[IntArray] = []
-    for moved in _spread(Roads(topology, grid), parts, only):
+    for moved in _spread_blocks(Roads(topology, grid), parts, only):
         message, block = np.nonzero(moved.blocks)
         block = block if only is None else np.full(len(block), only)
         used = np.unique(message)
@@ -196,13 +196,13 @@ def _scheme(name: str, collectives: tuple[Collective, ...]) -> Method:
     def make(request: Request) -> list[Plan]:
         collective = request.collective.at(request.root_number)
         halves = [_movement(request.topology, part, name) for part in collective.parts]
-        return [_planned(request.topology, halves[0] if len(halves) == 1 else concatenate(*halves), name)]
+        return [_make_plan(request.topology, halves[0] if len(halves) == 1 else concatenate(*halves), name)]
 
     options = frozenset({"root"}) if BROADCAST in collectives else frozenset()
     return Method(name, options, collectives, make, movement="routed", auto=False)
 
 
-def _planned(topology: Topology, moved: Flow, name: str) -> Plan:
+def _make_plan(topology: Topology, moved: Flow, name: str) -> Plan:
     return Plan(topology, moved, flow_claim(moved), generator={"method": name})
 
 
@@ -218,7 +218,7 @@ def _in_order(request: Request) -> list[Plan]:
     node, ways, rows = np.arange(nodes), list[IntArray](), list[tuple[int, int, int, int]]()
     for offset in range(1, nodes):
         target = (node + offset) % nodes
-        both = (_ordered(grid, node, target, parity) for parity in (0, 1))
+        both = (_iterate_routes(grid, node, target, parity) for parity in (0, 1))
         for block, one, other in zip((node * nodes + target).tolist(), *both, strict=True):
             if np.array_equal(one, other):
                 rows.append((len(ways), block, 0, 2))
@@ -228,10 +228,10 @@ def _in_order(request: Request) -> list[Plan]:
                 ways += [one, other]
     route, block, lo, hi = (column.copy() for column in np.array(rows, dtype=np.int64).T)
     moved = _over_ways((ALL_TO_ALL, topology, 2), (block, lo, hi), np.ones_like(route), ways, route)
-    return [_planned(topology, moved, "dimension-order")]
+    return [_make_plan(topology, moved, "dimension-order")]
 
 
-def _ordered(grid: Grid, source: IntArray, target: IntArray, parity: int) -> Iterator[IntArray]:
+def _iterate_routes(grid: Grid, source: IntArray, target: IntArray, parity: int) -> Iterator[IntArray]:
     """Yield dimension-order routes; the parity decides halfway directions."""
     way, now = [source], source
     for side, length in enumerate(grid.sides):

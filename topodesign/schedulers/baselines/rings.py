@@ -135,7 +135,7 @@ def _level_rings(topology: Topology, count: int | None, refusal: str) -> Made:
         raise InfeasibleError(refusal)
     along = [ring(rows(topology, sides, at), ALLGATHER) for at in range(len(sides))]
     units = math.lcm(*(one.rounds.units for one in along))
-    rounds = gathered(sides, [tuple(range(len(sides)))], [rescale(one.rounds, units) for one in along])
+    rounds = gather_grid(sides, [tuple(range(len(sides)))], [rescale(one.rounds, units) for one in along])
     if any(one.formula is None for one in along):
         return Made(rounds, None)
     each = enumerate(zip(sides, along, strict=True), start=1)
@@ -146,7 +146,7 @@ def _level_rings(topology: Topology, count: int | None, refusal: str) -> Made:
 Order = tuple[int, ...]  # of the sides of a grid, or of the dimensions of a product
 
 
-def gathered(sides: Sequence[int], orders: Sequence[Order], plans: Sequence[Rounds]) -> Rounds:
+def gather_grid(sides: Sequence[int], orders: Sequence[Order], plans: Sequence[Rounds]) -> Rounds:
     """Return the allgather of a grid in given side orders.
 
     Each chunk goes along the sides in one of the orders, the last side first.

@@ -169,11 +169,11 @@ def _blink(request: Request) -> list[Plan]:
     else:
         root = fabric.compute[0]  # all are alike: as much goes into any set of nodes as out of it
         inward, outward = (forest_schedule(topology, one, root=root, names=names) for one in (REDUCE, BROADCAST))
-        trees = _joined(inward, outward, tuple(int(node == root) for node in fabric.compute))
+        trees = _join_trees(inward, outward, tuple(int(node == root) for node in fabric.compute))
     return [tree_plan(request, trees, {"method": "blink", "root": request.root_name})]
 
 
-def _joined(inward: Trees, outward: Trees, shard: tuple[int, ...]) -> Trees:
+def _join_trees(inward: Trees, outward: Trees, shard: tuple[int, ...]) -> Trees:
     """Return the allreduce of in- and out-trees, concurrent if no slower."""
     totals = [int(half.weight.sum()) for half in (inward, outward)]
     common = math.lcm(*totals)

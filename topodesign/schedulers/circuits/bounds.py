@@ -108,7 +108,7 @@ def least_steps(nodes: int, degree: int, topologies: int, *, duplex: bool, odd: 
     Where ports of all nodes are ``odd`` some node has one less in the first topology. With one topology no digraph of
     more than one step and port has room for nobody else (Bridges and Toueg, 1980).
     """
-    best = _reached(nodes, degree, topologies, duplex=duplex, odd=odd)
+    best = _count_reached(nodes, degree, topologies, duplex=duplex, odd=odd)
     steps = len(best) - 1
     if best[-1] < nodes:
         return None
@@ -116,7 +116,7 @@ def least_steps(nodes: int, degree: int, topologies: int, *, duplex: bool, odd: 
 
 
 @cache
-def _reached(nodes: int, degree: int, topologies: int, *, duplex: bool, odd: bool) -> list[int]:
+def _count_reached(nodes: int, degree: int, topologies: int, *, duplex: bool, odd: bool) -> list[int]:
     """Return the maximum nodes reached after 0, 1, ... steps."""
     if not topologies:
         return [1, *[1] * nodes]
@@ -124,7 +124,7 @@ def _reached(nodes: int, degree: int, topologies: int, *, duplex: bool, odd: boo
     while len(growth) <= nodes and growth[-1] < nodes:
         growth.append(growth[-1] + more)
         more *= degree - 1 if duplex else degree
-    before = _reached(nodes, degree, topologies - 1, duplex=duplex, odd=odd)
+    before = _count_reached(nodes, degree, topologies - 1, duplex=duplex, odd=odd)
     best = list[int]()
     for steps in range(len(before)):
         best.append(max(before[steps - t] * growth[t] for t in range(min(steps + 1, len(growth)))))
@@ -141,7 +141,7 @@ def least(room: Room, topologies: int, collective: Collective) -> Least | None:
     steps = least_steps(nodes, degree, topologies, duplex=room.duplex, odd=room.odd and not room.idle)
     if hops is None or steps is None:
         return None
-    factor = max(room.received(topologies), _carried(room, topologies, collective, hops[0]))
+    factor = max(room.received(topologies), _bound_carried(room, topologies, collective, hops[0]))
     if not collective.pairwise:
         return Least(topologies, max(steps, topologies), factor)
     if room.groups == 1 and not room.idle:
@@ -149,7 +149,7 @@ def least(room: Room, topologies: int, collective: Collective) -> Least | None:
     return Least(topologies, max(steps, hops[1], topologies), factor)
 
 
-def _carried(room: Room, topologies: int, collective: Collective, hops: int) -> Fraction:
+def _bound_carried(room: Room, topologies: int, collective: Collective, hops: int) -> Fraction:
     """Return the minimum y for the ports to carry all data."""
     nodes = room.nodes
     total = Fraction(hops if collective.pairwise else nodes - 1)
@@ -170,7 +170,7 @@ def least_of(rooms: Sequence[Room], topologies: int, collective: Collective) -> 
         if one is None or hops is None:
             return None
         found.append(one)
-        carried += _carried(room, topologies, collective, hops[0])
+        carried += _bound_carried(room, topologies, collective, hops[0])
     return Least(topologies, max(one.steps for one in found), max(carried, *(one.factor for one in found)))
 
 
@@ -187,7 +187,7 @@ class Work:
         return steps * self.alpha + factor * self.second + changes * self.delay
 
 
-def all_least(rooms: Sequence[Room], collective: Collective, work: Work) -> list[Fraction | None]:
+def bound_times(rooms: Sequence[Room], collective: Collective, work: Work) -> list[Fraction | None]:
     """Return the minimum time for 1, 2, ... topologies.
 
     The list ends where more topologies cannot help. An entry is None if the collective cannot be done.
@@ -214,7 +214,7 @@ def bound(rooms: Sequence[Room], collective: Collective, work: Work, *, moving: 
     Where only ports that move are dark, changes may take place while others send: one topology takes what it
     takes, and any other plan at least a change and a step, and what steps and data take with as many as one likes.
     """
-    times = all_least(rooms, collective, work)
+    times = bound_times(rooms, collective, work)
     known = [(time, number) for number, time in enumerate(times, 1) if time is not None]
     if not moving:
         return min(known)

@@ -9,19 +9,19 @@ from __future__ import annotations
 
 import numpy as np
 
-from topodesign.base.compiled import LARGEST, Ints, Masks, compiled, inlined, next_random
+from topodesign.base.compiled import LARGEST, Ints, Masks, compile_kernel, inline_kernel, next_random
 
 FAR = 2**20  # hops to what is not reached
 _RAISES = 2**30  # the price of a port that is as full as any of its step, where another hop costs about one
 
 
-@inlined
+@inline_kernel
 def draw(state: Masks, count: int) -> int:
     """Return a random number below a count."""
     return int(next_random(state) % np.uint64(count))
 
 
-@compiled
+@compile_kernel
 def steps_of(counts: Ints) -> Ints:
     """Return the phase of every step."""
     at = np.empty(counts.sum(), np.int64)
@@ -33,7 +33,7 @@ def steps_of(counts: Ints) -> Ints:
     return at
 
 
-@compiled
+@compile_kernel
 def reach(table: Ints, phases: Ints, at: Ints, far: Ints, spare: Ints) -> None:
     """Write the minimum hops to every element over the steps.
 
@@ -51,7 +51,7 @@ def reach(table: Ints, phases: Ints, at: Ints, far: Ints, spare: Ints) -> None:
                     far[y] = min(far[y], spare[x] + 1)
 
 
-@compiled
+@compile_kernel
 def score(table: Ints, phases: Ints, counts: Ints, far: Ints, spare: Ints, weights: Ints) -> int:
     """Return the cost of a sequence.
 
@@ -64,7 +64,7 @@ def score(table: Ints, phases: Ints, counts: Ints, far: Ints, spare: Ints, weigh
     return int(total)
 
 
-@compiled
+@compile_kernel
 def _replace(ports: Ints, inverse: Ints, turns: Ints, duplex: bool, state: Masks) -> None:
     """Replace a port's element; for duplex circuits also its inverse."""
     slot = draw(state, len(ports))
@@ -84,7 +84,7 @@ def _replace(ports: Ints, inverse: Ints, turns: Ints, duplex: bool, state: Masks
         ports[other] = inverse[ports[slot]]
 
 
-@compiled
+@compile_kernel
 def walk(
     table: Ints, inverse: Ints, turns: Ints, duplex: bool, phases: Ints, counts: Ints, weights: Ints, tries: int,
     heat: int, state: Masks,
@@ -131,7 +131,7 @@ def walk(
     return int(best)
 
 
-@compiled
+@compile_kernel
 def _way(
     table: Ints, phases: Ints, at: Ints, loads: Ints, goal: int, strict: bool, state: Masks, way: Ints, room: Ints
 ) -> None:  # fmt: skip
@@ -169,8 +169,10 @@ def _way(
                     break
 
 
-@compiled
-def spread(table: Ints, phases: Ints, at: Ints, units: int, sweeps: int, state: Masks, ways: Ints, loads: Ints) -> int:
+@compile_kernel
+def spread_units(
+    table: Ints, phases: Ints, at: Ints, units: int, sweeps: int, state: Masks, ways: Ints, loads: Ints
+) -> int:
     """Choose routes for all units with small maximum port loads.
 
     ``ways[x * units + u, k]`` becomes 1 + the port over which the unit goes in step k, or 0 where it stays;

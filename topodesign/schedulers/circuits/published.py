@@ -111,7 +111,7 @@ def on_ports(plan: Plan, degree: int, shift: IntArray | int = 0) -> Plan:
     return replace(plan, movement=moved, claim=flow_claim(moved))
 
 
-def made(sequence: Sequence, collective: Collective, method: str, units: int) -> Plan | None:
+def make_plan(sequence: Sequence, collective: Collective, method: str, units: int) -> Plan | None:
     """Return the plan of a collective over a sequence, or None.
 
     The result is None if the sequence does not reach all elements.
@@ -127,16 +127,16 @@ def made(sequence: Sequence, collective: Collective, method: str, units: int) ->
     return None if ways is None else sequence_plan(ways, collective, method)
 
 
-def published(nodes: int, degree: int, collective: Collective, *, duplex: bool) -> Iterator[Option]:
+def iterate_published(nodes: int, degree: int, collective: Collective, *, duplex: bool) -> Iterator[Option]:
     """Yield published plans and the best known static topologies."""
     dark, units = spare(nodes, degree, duplex=duplex), 1 if degree == 1 else 2
     for name, source, sequence in _schemes(nodes, degree - dark, duplex=duplex):
-        plan = made(sequence, collective, name, units)
+        plan = make_plan(sequence, collective, name, units)
         if plan is not None:
             yield option(name, source, on_ports(plan, degree) if dark else plan)
     for name, source, sequence in _schemes(nodes - 1, 1, duplex=True) if is_alone(nodes, degree, duplex=duplex) else ():
-        inner = made(sequence, copying(collective), name, units)
-        plan = None if inner is None else beside(inner, collective)
+        inner = make_plan(sequence, copying(collective), name, units)
+        plan = None if inner is None else extend_pairs(inner, collective)
         if plan is not None:
             yield option(f"one beside, {name}", source, plan)
     yield option("direct circuits", "", _direct(nodes, degree, collective, duplex=duplex))
@@ -161,7 +161,7 @@ def copying(collective: Collective) -> Collective:
     return ALL_TO_ALL if collective.pairwise else ALLGATHER
 
 
-def beside(plan: Plan, collective: Collective) -> Plan:
+def extend_pairs(plan: Plan, collective: Collective) -> Plan:
     """Return the plan of pairs extended by one node.
 
     The new node gives node 0 its blocks first, and receives all others from it last.

@@ -16,7 +16,7 @@ from topodesign.base.declared import Declared, Keys, key
 from topodesign.base.errors import ParameterError
 from topodesign.base.options import read, takes
 from topodesign.base.progress import part
-from topodesign.base.records import Result, Table, shortened
+from topodesign.base.records import Result, Table, shorten_text
 from topodesign.base.units import (
     Quantity,
     as_bandwidth,
@@ -27,7 +27,7 @@ from topodesign.base.units import (
     format_size,
     format_time,
 )
-from topodesign.base.wording import counted
+from topodesign.base.wording import count_noun
 from topodesign.collectives import ALL_TO_ALL, ALLGATHER, ALLREDUCE, REDUCE_SCATTER, Collective, as_collective
 from topodesign.fabrics.groups import Groups, Placement, as_groups
 from topodesign.fabrics.options import GroupOptions
@@ -37,7 +37,7 @@ from topodesign.plans.time.simulate import simulate
 from topodesign.schedulers.circuits.bounds import Room, Work, bound
 from topodesign.schedulers.circuits.published import Option
 from topodesign.schedulers.circuits.search import search
-from topodesign.schedulers.circuits.together import all_in_groups, options_of
+from topodesign.schedulers.circuits.together import iterate_groups, options_of
 from topodesign.topology.files import write_links
 from topodesign.topology.topology import Topology
 
@@ -182,9 +182,9 @@ class Reconfiguration(Result):
 
     def heading(self) -> str:
         """Return the conditions of the comparison as a title."""
-        groups = " and ".join(f"{counted(room.groups, 'group')} of {room.nodes}" for room in self.rooms)
+        groups = " and ".join(f"{count_noun(room.groups, 'group')} of {room.nodes}" for room in self.rooms)
         among = f"in {groups} among" if self.groups else "among"
-        nodes = f"{self.nodes} nodes of {counted(self.degree, 'port')}"
+        nodes = f"{self.nodes} nodes of {count_noun(self.degree, 'port')}"
         what = f"{self.collective} of {format_size(self.size)} {among} {nodes}"
         how = f"{self.cabling} circuits, a change takes {format_time(self.work.delay)}"
         rest = f"alpha {format_time(self.work.alpha)}, {format_bandwidth(self.bandwidth)} per node"
@@ -195,7 +195,7 @@ class Reconfiguration(Result):
         least = Fraction(self.claim.bound or 0)
         rows = tuple(
             (
-                shortened(one.name) if len(one.name) <= _LONGEST else f"{one.name[: _LONGEST - 3]}...",
+                shorten_text(one.name) if len(one.name) <= _LONGEST else f"{one.name[: _LONGEST - 3]}...",
                 str(one.steps),
                 f"{float(one.bandwidth):.4f}",
                 str(one.changes),
@@ -275,7 +275,7 @@ def reconfigure(
     ports, duplex = as_integer("degree", degree, 1, MOST_DEGREE), as_choice("cabling", cabling, CABLINGS) == "duplex"
     rooms = _rooms(whole, ports, teams, duplex=duplex)
     if ports >= rooms[0].nodes:
-        most = counted(rooms[0].nodes - 1, "port")
+        most = count_noun(rooms[0].nodes - 1, "port")
         raise ParameterError(f"{rooms[0].nodes} nodes need at most {most} each, not {ports}")
     moving = as_choice("dark", dark, DARK) == "moved"
     amount, rate = as_size(size), as_bandwidth(bandwidth)
@@ -299,7 +299,7 @@ def reconfigure(
         fastest = min(timed(one).time for one in some)
         found = search(room, what, work, fastest, progress=share)
         choices.append([*some, *(Option(FOUND, "", plan) for plan in found[-1:])])
-    known = [timed(one) for one in (all_in_groups(choices, done, whole, work) if teams else choices[0])]
+    known = [timed(one) for one in (iterate_groups(choices, done, whole, work) if teams else choices[0])]
     order = sorted(known, key=lambda one: (one.time, one.changes, one.name != FOUND, one.name))
     return Reconfiguration(
         nodes=whole,
@@ -311,7 +311,7 @@ def reconfigure(
         size=amount,
         bandwidth=rate,
         contenders=tuple(order),
-        claim=claimed(order[0].time, least),
+        claim=claim_time(order[0].time, least),
         topologies=topologies,
     )
 
@@ -334,7 +334,7 @@ def _rooms(nodes: int, degree: int, teams: tuple[tuple[int, ...], ...], *, duple
     return tuple(Room(size, degree, duplex, number, nodes - size * number) for size, number in sorted(sizes.items()))
 
 
-def claimed(time: Fraction, least: Fraction) -> Claim:
+def claim_time(time: Fraction, least: Fraction) -> Claim:
     """Return the claim of a time against a counting bound."""
     if time > least:
         return Claim(Of.TIME, time, Among.CIRCUITS, Proof.NONE, least)

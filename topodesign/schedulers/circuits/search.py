@@ -18,8 +18,8 @@ import numpy as np
 from topodesign.collectives import Collective
 from topodesign.plans.plan import Plan
 from topodesign.schedulers.circuits import kernels
-from topodesign.schedulers.circuits.bounds import Room, Work, all_least, least_steps
-from topodesign.schedulers.circuits.published import beside, copying, is_alone, made, on_ports, spare
+from topodesign.schedulers.circuits.bounds import Room, Work, bound_times, least_steps
+from topodesign.schedulers.circuits.published import copying, extend_pairs, is_alone, make_plan, on_ports, spare
 from topodesign.schedulers.circuits.sequence import Sequence
 from topodesign.topology.group_catalog import further_groups
 from topodesign.topology.groups import Group, abelian, cyclic, dihedral
@@ -84,9 +84,9 @@ def search(
     found: list[Plan] = []
     if is_alone(room.nodes, room.degree, duplex=room.duplex):
         fewer = search(replace(room, nodes=room.nodes - 1), copying(collective), work, _ANY)
-        plans = [beside(one, collective) for one in fewer]
+        plans = [extend_pairs(one, collective) for one in fewer]
         return [one for one in plans if one is not None and _seconds(one, work) < incumbent]
-    times = all_least([room], collective, work)
+    times = bound_times([room], collective, work)
     numbers = sorted((time, number) for number, time in enumerate(times, 1) if time is not None)
     for place, (least, number) in enumerate(numbers[:MOST_NUMBERS]):
         if progress is not None:
@@ -94,8 +94,8 @@ def search(
         if least >= incumbent or number * room.degree > max(_FEW, room.nodes * 3 // 4):
             continue
         dark = spare(room.nodes, room.degree, duplex=room.duplex)
-        for sequence in _walked(replace(room, degree=room.degree - dark), collective, number, work):
-            plan = made(sequence, collective, "search", room.degree - dark)
+        for sequence in _walk_sequences(replace(room, degree=room.degree - dark), collective, number, work):
+            plan = make_plan(sequence, collective, "search", room.degree - dark)
             if plan is None:
                 continue
             plan = on_ports(plan, room.degree) if dark else plan
@@ -109,7 +109,7 @@ def _seconds(plan: Plan, work: Work) -> Fraction:
     return work.time(int(plan.claim["steps"]), plan.claim["bandwidth"], int(plan.claim["changes"]))
 
 
-def _walked(room: Room, collective: Collective, number: int, work: Work) -> list[Sequence]:
+def _walk_sequences(room: Room, collective: Collective, number: int, work: Work) -> list[Sequence]:
     """Return the best sequences found by walks, one per group."""
     hop = work.second / room.nodes if collective.pairwise else Fraction(0)
     step = work.alpha

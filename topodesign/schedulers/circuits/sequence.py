@@ -137,7 +137,7 @@ class Ways:
         return assemble(collective, len(nodes), self.units, self.steps, [part])
 
 
-def used(sequence: Sequence, units: int, rows: IntArray) -> Ways:
+def remove_unused(sequence: Sequence, units: int, rows: IntArray) -> Ways:
     """Return routes without the steps and phases that carry nothing."""
     busy = np.unique(rows[:, 0])
     counts = np.bincount(sequence.at[busy - 1], minlength=len(sequence.counts))
@@ -156,7 +156,7 @@ def exchange(sequence: Sequence, units: int, sweeps: int, seed: int = 1) -> Ways
     ways = np.zeros((order * units, steps), dtype=np.int64)
     loads = np.zeros((steps, sequence.ports.shape[1]), dtype=np.int64)
     state = np.array([88172645463325252 + seed], dtype=np.uint64)
-    kernels.spread(sequence.table, sequence.ports, sequence.at, units, sweeps, state, ways, loads)
+    kernels.spread_units(sequence.table, sequence.ports, sequence.at, units, sweeps, state, ways, loads)
     unit, step = np.nonzero(ways)
     g = sequence.ports[sequence.at[step], ways[unit, step] - 1]
     place, here = np.zeros(len(unit), dtype=np.int64), 0
@@ -165,7 +165,7 @@ def exchange(sequence: Sequence, units: int, sweeps: int, seed: int = 1) -> Ways
         place[i] = here
         here = sequence.table[g[i], here]
     rows = np.stack((step + 1, place, g, unit // units, unit % units, unit % units + 1), axis=1)
-    return used(sequence, units, rows)
+    return remove_unused(sequence, units, rows)
 
 
 def spreading(sequence: Sequence) -> Ways | None:
@@ -189,7 +189,7 @@ def spreading(sequence: Sequence) -> Ways | None:
         choice = {(x, u): [i for i, g in enumerate(own) if held[back[g, x]]] for x in new for u in range(units)}
         for (x, u), slot in _even(choice, len(own)).items():
             rows.append((step, int(back[own[slot], x]), own[slot], -1, u, u + 1))
-    return None if (first < 0).any() else used(sequence, units, np.array(rows))
+    return None if (first < 0).any() else remove_unused(sequence, units, np.array(rows))
 
 
 def _even(choice: dict[tuple[int, int], list[int]], slots: int) -> dict[tuple[int, int], int]:

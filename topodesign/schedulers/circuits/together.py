@@ -26,7 +26,7 @@ from topodesign.plans.plan import Plan
 from topodesign.plans.rounds import Rounds
 from topodesign.plans.rounds_ops import Part, assemble
 from topodesign.schedulers.circuits.bounds import Room, Work
-from topodesign.schedulers.circuits.published import Half, Option, in_turn, published
+from topodesign.schedulers.circuits.published import Half, Option, in_turn, iterate_published
 from topodesign.schedulers.circuits.sequence import over_circuits, right
 from topodesign.topology.topology import IntArray
 
@@ -39,18 +39,18 @@ def options_of(room: Room, collective: Collective, *, planes: bool) -> Iterator[
 
     With ``planes`` it includes plans on two alternating planes.
     """
-    yield from _known(room, collective)
+    yield from _list_known(room, collective)
     if planes and room.degree % 2 == 0:
-        some = (in_turn(one, room.degree) for one in _known(replace(room, degree=room.degree // 2), collective))
+        some = (in_turn(one, room.degree) for one in _list_known(replace(room, degree=room.degree // 2), collective))
         yield from (one for one in some if one is not None)
 
 
 @cache
-def _known(room: Room, collective: Collective) -> list[Option]:
-    return list(published(room.nodes, room.degree, collective, duplex=room.duplex))
+def _list_known(room: Room, collective: Collective) -> list[Option]:
+    return list(iterate_published(room.nodes, room.degree, collective, duplex=room.duplex))
 
 
-def together(options: Sequence[Sequence[Option]], work: Work) -> list[tuple[Option, ...]]:
+def combine_groups(options: Sequence[Sequence[Option]], work: Work) -> list[tuple[Option, ...]]:
     """Return combinations of plans for concurrent groups.
 
     These are the fastest overall, the fastest without changes, and those with one plan name for all sizes.
@@ -70,7 +70,7 @@ def together(options: Sequence[Sequence[Option]], work: Work) -> list[tuple[Opti
     by_name = [{one.name: one for one in some} for some in options]
     found += [tuple(some[name] for some in by_name) for name in by_name[0] if all(name in some for some in by_name)]
     every = {tuple(map(id, one)): one for one in found}.values()
-    return [_spread_over_phases(one, work) for one in every]
+    return [_spread_groups(one, work) for one in every]
 
 
 def _time(chosen: Sequence[Option], work: Work) -> Fraction:
@@ -82,7 +82,7 @@ def _time(chosen: Sequence[Option], work: Work) -> Fraction:
     return work.time(steps, factor, changes)
 
 
-def _spread_over_phases(chosen: tuple[Option, ...], work: Work) -> tuple[Option, ...]:
+def _spread_groups(chosen: tuple[Option, ...], work: Work) -> tuple[Option, ...]:
     """Spread early groups over the phases of others if faster."""
     for half in range(2):
         for at, one in enumerate(chosen):
@@ -101,13 +101,13 @@ def _spread_over_phases(chosen: tuple[Option, ...], work: Work) -> tuple[Option,
             shares = [[part / total for part in some] for some in there]
             if math.lcm(*(share.denominator for some in shares for share in some)) > _MOST_PARTS:
                 shares = [[Fraction(1, slots)] * len(some) for some in there]
-            other = (*chosen[:at], _spread(one, half, shares), *chosen[at + 1 :])
+            other = (*chosen[:at], _repeat_outer(one, half, shares), *chosen[at + 1 :])
             if _time(other, work) < _time(chosen, work):
                 chosen = other
     return chosen
 
 
-def _spread(one: Option, half: int, shares: Sequence[Sequence[Fraction]]) -> Option:
+def _repeat_outer(one: Option, half: int, shares: Sequence[Sequence[Fraction]]) -> Option:
     """Return the plan with a half's outermost steps repeated.
 
     ``shares``: of every unit, what is sent each time: for the phases of one topology, outwards, those of its turns.
@@ -149,7 +149,7 @@ def _spread(one: Option, half: int, shares: Sequence[Sequence[Fraction]]) -> Opt
     return Option(one.name, one.source, right(plan))
 
 
-def all_in_groups(
+def iterate_groups(
     options: Sequence[Sequence[Option]], collective: Collective, nodes: int, work: Work
 ) -> Iterator[Option]:
     """Yield plans of groups, given options for each size.
@@ -157,7 +157,7 @@ def all_in_groups(
     Sizes are in ascending order.
     """
     teams = [len(one.group or ()) for one in collective.single]
-    for chosen in together(options, work) if len(options) > 1 else [(one,) for one in options[0]]:
+    for chosen in combine_groups(options, work) if len(options) > 1 else [(one,) for one in options[0]]:
         of_size = dict(zip(sorted(set(teams)), chosen, strict=True))
         names = list(dict.fromkeys(one.name for one in chosen))
         name = names[0] if len(names) == 1 else "; ".join(f"{size}: {one.name}" for size, one in of_size.items())

@@ -11,7 +11,7 @@ from topodesign.base.errors import TooLargeError
 from topodesign.collectives.collective import EVERYONE
 from topodesign.optima.forest.bottleneck import optimum, with_capacity
 from topodesign.schedulers.time_expanded.event_kernels import queue_for, reach
-from topodesign.schedulers.time_expanded.network import Chunks, Network, wanted
+from topodesign.schedulers.time_expanded.network import Chunks, Network, list_missing
 from topodesign.topology.topology import IntArray
 
 CUTS = 64  # most nodes of a network of which all cuts are looked at
@@ -28,7 +28,7 @@ def bound_of(network: Network, chunks: Chunks) -> int:
     where all nodes need everything, what the links out of any set of nodes need (the optimum of ForestColl, for which
     links carry a chunk per time that one keeps them busy).
     """
-    node, chunk = wanted(chunks)
+    node, chunk = list_missing(chunks)
     if not len(node):
         return 0
     nodes = network.topology.nodes

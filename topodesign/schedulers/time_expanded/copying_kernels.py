@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from topodesign.base.compiled import LARGEST, Ints, Masks, compiled, next_random, tiered
+from topodesign.base.compiled import LARGEST, Ints, Masks, compile_kernel, next_random, tier_kernel
 from topodesign.schedulers.time_expanded.event_kernels import Queue, Web, draw, pop, push, starts, take
 
 Numbers = NDArray[np.int32]
@@ -55,7 +55,7 @@ class Taste(NamedTuple):
     shy: int
 
 
-@compiled
+@compile_kernel
 def _low(word: int) -> int:
     """Return the number of the lowest bit of a word."""
     number = 0
@@ -70,7 +70,7 @@ def _low(word: int) -> int:
     return number if word & 1 else number + 1
 
 
-@compiled
+@compile_kernel
 def _elsewhere(web: Web, flow: Flow, link: int | np.int64, at: int, bit: int) -> int:
     """Count quicker links that could deliver a chunk to the head."""
     node, count = web.dst[link], 0
@@ -83,7 +83,7 @@ def _elsewhere(web: Web, flow: Flow, link: int | np.int64, at: int, bit: int) ->
     return count
 
 
-@compiled
+@compile_kernel
 def _choose(web: Web, flow: Flow, taste: Taste, link: int | np.int64, state: Masks) -> int:
     """Return the chunk that a link should carry, or -1.
 
@@ -123,7 +123,7 @@ def _choose(web: Web, flow: Flow, taste: Taste, link: int | np.int64, state: Mas
     return best
 
 
-@compiled
+@compile_kernel
 def _arrives(flow: Flow, row: int, node: int | np.int64) -> None:
     """Append an arrival at a node and clear its request."""
     flow.after[row] = -1
@@ -140,7 +140,7 @@ def _arrives(flow: Flow, row: int, node: int | np.int64) -> None:
         flow.left[0] -= 1
 
 
-@compiled
+@compile_kernel
 def _wake(web: Web, flow: Flow, queue: Queue, node: int | np.int64, row: int, state: Masks) -> None:
     """Queue the idle links out of a node for an arrival."""
     at, bit = flow.chunk[row] // WORD, 1 << flow.chunk[row] % WORD
@@ -150,7 +150,7 @@ def _wake(web: Web, flow: Flow, queue: Queue, node: int | np.int64, row: int, st
             push(queue, starts(web, flow.free, link, flow.time[row]) + web.takes[link], draw(state), link)
 
 
-@compiled
+@compile_kernel
 def _exchange(web: Web, flow: Flow, taste: Taste, link: int | np.int64, time: int, state: Masks) -> int:
     """Return an arrival whose chunk a link takes over, or -1.
 
@@ -182,7 +182,7 @@ def _copying_work(web: Web, flow: Flow, *_: object) -> int:
     return len(flow.chunk) * (100 + shared * 30 * len(web.dst) // len(web.out_start))
 
 
-@tiered(_copying_work)
+@tier_kernel(_copying_work)
 def copying(web: Web, flow: Flow, queue: Queue, taste: Taste, held: int, state: Masks) -> int:
     """Send chunks while possible and return the number of arrivals.
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from topodesign.base.compiled import LARGEST, Ints, Masks, compiled, next_random, tiered
+from topodesign.base.compiled import LARGEST, Ints, Masks, compile_kernel, next_random, tier_kernel
 
 
 class Web(NamedTuple):
@@ -46,7 +46,7 @@ def queue_for(things: int, most: int) -> Queue:
     return Queue(time, tie, what, waits, np.array([0]))
 
 
-@compiled
+@compile_kernel
 def push(queue: Queue, time: int, tie: int, what: int | np.int64) -> None:
     """Insert an entry."""
     at = queue.size[0]
@@ -61,7 +61,7 @@ def push(queue: Queue, time: int, tie: int, what: int | np.int64) -> None:
     queue.waits[what] = 1
 
 
-@compiled
+@compile_kernel
 def pop(queue: Queue) -> None:
     """Remove the first entry."""
     queue.waits[queue.what[0]] = 0
@@ -86,7 +86,7 @@ def pop(queue: Queue) -> None:
     queue.time[at], queue.tie[at], queue.what[at] = time, tie, what
 
 
-@compiled
+@compile_kernel
 def starts(web: Web, free: Ints, link: int | np.int64, time: int) -> int:
     """Return the earliest start on a link from a time on."""
     time = max(time, web.opens[link])
@@ -95,20 +95,20 @@ def starts(web: Web, free: Ints, link: int | np.int64, time: int) -> int:
     return time
 
 
-@compiled
+@compile_kernel
 def take(web: Web, free: Ints, link: int | np.int64, start: int) -> None:
     """Reserve all ports of a link."""
     for j in range(web.port_start[link], web.port_start[link + 1]):
         free[web.port[j]] = start + web.offset[j] + web.hold[j]
 
 
-@compiled
+@compile_kernel
 def draw(state: Masks) -> int:
     """Return a random number of 31 bits."""
     return np.int64(next_random(state) >> np.uint64(22))  # type: ignore[return-value]
 
 
-@tiered(lambda web, _queue, since, _into: 8 * len(since) * (len(web.dst) + 2 * int(since.shape[1])))
+@tier_kernel(lambda web, _queue, since, _into: 8 * len(since) * (len(web.dst) + 2 * int(since.shape[1])))
 def reach(web: Web, queue: Queue, since: Ints, into: bool) -> None:
     """Find the earliest arrival of chunks at every node.
 

@@ -91,10 +91,10 @@ def forward_chunks(
     else:
         on_way = np.arange(trips.way.shape[1]) < trips.length[:, None]
         urgency = np.where(on_way, network.takes[np.where(on_way, trips.way, 0)], 0).sum(axis=1)
-    return sent_along(network.web, trips, urgency, len(network.wires.src), seed).in_order()
+    return send_along(network.web, trips, urgency, len(network.wires.src), seed).in_order()
 
 
-def sent_along(web: Web, trips: Trips, urgency: IntArray, ports: int, seed: int) -> Sends:
+def send_along(web: Web, trips: Trips, urgency: IntArray, ports: int, seed: int) -> Sends:
     """Return the sends of chunks along their routes, by start.
 
     On every link the most urgent chunk goes first.

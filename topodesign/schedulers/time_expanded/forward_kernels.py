@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from topodesign.base.compiled import LARGEST, Ints, Masks, compiled, tiered
+from topodesign.base.compiled import LARGEST, Ints, Masks, compile_kernel, tier_kernel
 from topodesign.schedulers.time_expanded.event_kernels import Queue, Web, draw, pop, push, starts, take
 
 Numbers = NDArray[np.int32]
@@ -38,7 +38,7 @@ class Piles(NamedTuple):
     urgency: Ints
 
 
-@tiered(lambda _web, _trips, left, order, *_: len(order) * 60 * int(left.shape[1]))
+@tier_kernel(lambda _web, _trips, left, order, *_: len(order) * 60 * int(left.shape[1]))
 def route(web: Web, trips: Trips, left: Ints, order: Ints, weight: Ints, slack: int, queue: Queue) -> None:
     """Choose the routes of chunks in order.
 
@@ -93,7 +93,7 @@ def route(web: Web, trips: Trips, left: Ints, order: Ints, weight: Ints, slack: 
                 load[web.port[j]] += weight[link]
 
 
-@compiled
+@compile_kernel
 def put(piles: Piles, link: int | np.int64, chunk: int, urgency: int) -> None:
     """Add a chunk to the queue of a link."""
     begin, at = piles.begin[link], piles.size[link]
@@ -107,7 +107,7 @@ def put(piles: Piles, link: int | np.int64, chunk: int, urgency: int) -> None:
     piles.chunk[begin + at], piles.urgency[begin + at] = chunk, urgency
 
 
-@compiled
+@compile_kernel
 def take_out(piles: Piles, link: int) -> int:
     """Remove the most urgent chunk of a link and return it."""
     begin, size = piles.begin[link], piles.size[link] - 1
@@ -128,7 +128,7 @@ def take_out(piles: Piles, link: int) -> int:
     return first  # type: ignore[no-any-return]
 
 
-@tiered(lambda _web, trips, *_: 60 * int(trips.length.sum()))
+@tier_kernel(lambda _web, trips, *_: 60 * int(trips.length.sum()))
 def forward(
     web: Web,
     trips: Trips,
@@ -189,7 +189,7 @@ class Jobs(NamedTuple):
     after: Ints  # which sends wait for the delivery of each
 
 
-@tiered(lambda jobs, *_: 40 * len(jobs.link))
+@tier_kernel(lambda jobs, *_: 40 * len(jobs.link))
 def share(jobs: Jobs, urgency: Ints, overlap: bool, free: Ints, queue: Queue, piles: Piles, times: Ints) -> int:
     """Start every send when its data and link are ready.
 

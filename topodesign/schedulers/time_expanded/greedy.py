@@ -23,7 +23,7 @@ from topodesign.schedulers.time_expanded.copying_kernels import PLENTY, WORD, Ta
 from topodesign.schedulers.time_expanded.copying_kernels import Flow as Copying
 from topodesign.schedulers.time_expanded.event_kernels import queue_for
 from topodesign.schedulers.time_expanded.forward import forward_chunks, ways_of
-from topodesign.schedulers.time_expanded.merging import SharedLinks, merged, repaired
+from topodesign.schedulers.time_expanded.merging import SharedLinks, merge_sends, repair_sends
 from topodesign.schedulers.time_expanded.network import (
     Chunks,
     Network,
@@ -32,9 +32,9 @@ from topodesign.schedulers.time_expanded.network import (
     chunks_of,
     first_state,
     in_chunks,
+    list_missing,
+    make_timed,
     through_switches,
-    timed_from,
-    wanted,
     within_teams,
 )
 from topodesign.schedulers.time_expanded.symmetric import bound_symmetric, symmetric, symmetry_of
@@ -70,7 +70,7 @@ class Part(NamedTuple):
 
     def timed(self, sends: Sends, size: Fraction) -> Flow:
         """Return sends as a timed schedule of the collective."""
-        timed = timed_from(self.network, self.collective, self.units, size, sends)
+        timed = make_timed(self.network, self.collective, self.units, size, sends)
         return reverse(timed) if self.backwards else timed
 
 
@@ -97,20 +97,20 @@ def synthesize(request: Request, wires: Network, collective: Collective, units: 
         )
     large = wires.topology.nodes**2 * units > _SMALL
     if symmetry is None or not (request.symmetric or large):
-        return _sent(request, wires, collective, units)
+        return _make_sends(request, wires, collective, units)
     timed = symmetric(wires, collective, symmetry, units=units, size=request.size, seed=request.seed or 0)
     bound = bound_symmetric(wires.merging if _merges(request, wires, units) else wires, collective, units, symmetry)
     group = wires.topology.nodes // len(np.unique(symmetry.represented_by))
     copied = Made(timed, bound, 1, copies=group)
     if request.symmetric or int(timed.end.max(initial=0)) <= bound:
         return copied
-    made = _sent(request, wires, collective, units)
+    made = _make_sends(request, wires, collective, units)
     if made.timed.time < timed.time:
         return made._replace(bound=max(bound, made.bound))
     return copied._replace(bound=max(bound, made.bound))
 
 
-def _sent(request: Request, wires: Network, collective: Collective, units: int) -> Made:
+def _make_sends(request: Request, wires: Network, collective: Collective, units: int) -> Made:
     """Return the fastest sends, with chunks merged or along trees.
 
     Several chunks that are sent as one from the start, as fewer parts of a block, are other sends than those merged
@@ -119,7 +119,7 @@ def _sent(request: Request, wires: Network, collective: Collective, units: int) 
     made = _whole(request, wires, collective, units)
     found, merges = [made.timed], _merges(request, wires, units)
     if merges:
-        found.append(merged(wires.topology, made.timed, wires.opens))
+        found.append(merge_sends(wires.topology, made.timed, wires.opens))
     for size in _sizes(units) if request.tick is None and not wires.topology.switches else ():
         if min(int(one.end.max(initial=0)) for one in found) <= made.bound:
             break
@@ -162,7 +162,7 @@ def _whole(request: Request, wires: Network, collective: Collective, units: int)
     else:
         made = _best(request, first)
     for one in rest:
-        made = _followed(request, made, one, collective)
+        made = _append_half(request, made, one, collective)
     if relays:  # what relays are not needed for has left gaps
         shared = SharedLinks(topology, (made.timed,), wires.opens[None])
         (earlier,) = shared.timed(shared.remains)
@@ -174,7 +174,7 @@ def _best(request: Request, part: Part, chunks: Chunks | None = None) -> Made:
     """Return the best result of several seeds, with a bound."""
     chunks, seed = part.chunks() if chunks is None else chunks, request.seed or 0
     alone = bool(np.all(chunks.goal != EVERYONE))
-    rows = len(wanted(chunks)[0])
+    rows = len(list_missing(chunks)[0])
     tries = request.tries or max(1, min(_MOST, _EFFORT // max(1, rows)))
     bound = bound_of(part.network, chunks)
 
@@ -209,12 +209,12 @@ def _best(request: Request, part: Part, chunks: Chunks | None = None) -> Made:
         progress=request.progress,
     )
     if not part.relays:
-        best = repaired(part.network, chunks, best, seed, enough=bound)
+        best = repair_sends(part.network, chunks, best, seed, enough=bound)
     least = part.bound(chunks) if part.merges else bound
     return Made(part.timed(best, request.size), least, tried)
 
 
-def _followed(request: Request, made: Made, part: Part, collective: Collective) -> Made:
+def _append_half(request: Request, made: Made, part: Part, collective: Collective) -> Made:
     """Return an allreduce with its second half after the first."""
     first, network = made.timed, part.network
     link = network.wires.link_index(first.src, first.dst)
@@ -296,7 +296,7 @@ def copy_chunks(
     bring. ``relays`` are pairs of a node and a chunk that it does not need but should pass on.
     """
     topology = network.topology
-    node, chunk = wanted(chunks)
+    node, chunk = list_missing(chunks)
     if relays is not None:
         node, chunk = (np.concatenate(pair) for pair in zip((node, chunk), relays, strict=True))
     links, nodes, held, rows = len(topology.src), topology.nodes, chunks.number, chunks.number + len(node)
@@ -343,7 +343,7 @@ def relays_of(network: Network, chunks: Chunks, seed: int, *, noise: bool = Fals
     Every chunk is given a way to each node that needs it, so that no link has much more to carry than others; those on
     the ways that do not need it are its relays.
     """
-    node, chunk = wanted(chunks)
+    node, chunk = list_missing(chunks)
     copied = chunks.goal[chunk] == EVERYONE
     node, chunk = node[copied], chunk[copied]
     one_each = Chunks(len(node), chunks.at[chunk], chunks.since[chunk], node, chunks.members, chunks.team)
@@ -358,7 +358,7 @@ def relays_of(network: Network, chunks: Chunks, seed: int, *, noise: bool = Fals
 
 def only_needed(network: Network, chunks: Chunks, sends: Sends) -> Sends:
     """Return sends without those to relays that forward nothing."""
-    needed = set(zip(*(column.tolist() for column in wanted(chunks)), strict=True))
+    needed = set(zip(*(column.tolist() for column in list_missing(chunks)), strict=True))
     src, dst = network.topology.src[sends.link].tolist(), network.topology.dst[sends.link].tolist()
     chunk, kept = sends.chunk.tolist(), []
     for row in reversed(np.argsort(sends.end, kind="stable").tolist()):

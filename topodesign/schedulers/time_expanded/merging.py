@@ -17,7 +17,7 @@ from topodesign.plans.time.clock import list_waits
 from topodesign.plans.time.ticks import time_ticks
 from topodesign.schedulers.time_expanded.event_kernels import queue_for
 from topodesign.schedulers.time_expanded.forward_kernels import Jobs, Piles, share
-from topodesign.schedulers.time_expanded.network import Chunks, Network, Sends, first_state, wanted
+from topodesign.schedulers.time_expanded.network import Chunks, Network, Sends, first_state, list_missing
 from topodesign.schedulers.time_expanded.repair_kernels import Books, Wishes, repair
 from topodesign.topology.topology import IntArray, Topology
 
@@ -25,7 +25,7 @@ MOST_SENDS = 2**15  # sends above which nothing is merged: each way to merge is 
 _ROUNDS = 12
 
 
-def merged(topology: Topology, timed: Flow, opens: IntArray) -> Flow:
+def merge_sends(topology: Topology, timed: Flow, opens: IntArray) -> Flow:
     """Merge the sends of a plan without slowing it.
 
     Links may be used from ``opens`` on.
@@ -38,7 +38,7 @@ def merged(topology: Topology, timed: Flow, opens: IntArray) -> Flow:
     for patient in (True, False):
         now = timed
         for _ in range(_ROUNDS):
-            fewer = _paired(topology, now, patient=patient)
+            fewer = _merge_pairs(topology, now, patient=patient)
             if len(fewer) == len(now):
                 break
             run = time_ticks([fewer], opens=opens)  # whose tick is that of the plan
@@ -50,7 +50,7 @@ def merged(topology: Topology, timed: Flow, opens: IntArray) -> Flow:
     return best
 
 
-def _paired(topology: Topology, timed: Flow, *, patient: bool) -> Flow:
+def _merge_pairs(topology: Topology, timed: Flow, *, patient: bool) -> Flow:
     """Merge adjacent pairs of sends; if ``patient``, without delaying others.
 
     The times of what is merged are no right ones yet; the order of all sends is.
@@ -101,14 +101,14 @@ _EFFORT = 2**24  # links that are looked at, over all schedules that are tried
 SCHEDULES = 6000  # schedules that are tried at most
 
 
-def repaired(
+def repair_sends(
     network: Network, chunks: Chunks, sends: Sends, seed: int, *, enough: int = 0, schedules: int = SCHEDULES
 ) -> Sends:
     """Return sends that deliver everything no later.
 
     No schedule can be below ``enough`` ticks: none is looked for once that is reached.
     """
-    node, chunk = wanted(chunks)
+    node, chunk = list_missing(chunks)
     web, nodes = network.web, network.topology.nodes
     if sends.time <= enough or not 1 < len(node) <= MOST_WISHES:
         return sends

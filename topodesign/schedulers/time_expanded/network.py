@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from topodesign.base.arrays import ranges, sealed
+from topodesign.base.arrays import ranges, seal_array
 from topodesign.base.errors import InfeasibleError, TooLargeError
 from topodesign.base.units import format_time
 from topodesign.collectives import Collective
@@ -63,7 +63,7 @@ class Network:
         """Network with its links reversed."""
         wires = np.lexsort((self.wires.src, self.wires.dst))
         links = np.lexsort((self.topology.src, self.topology.dst))
-        routes = None if self.routes is None else _turned(self.routes, self.takes, links, wires)
+        routes = None if self.routes is None else _reverse_routes(self.routes, self.takes, links, wires)
         exact = {"latency": self.latency[wires], "per_unit": self.per_unit[wires]}
         taken = {"takes": self.takes[links], "busy": self.busy[links], "opens": self.opens[links]}
         return self.having(topology=self.topology.transpose(), routes=routes, **exact, **taken)
@@ -71,7 +71,7 @@ class Network:
     def having(self, **changes: Any) -> Network:
         """Return the network with other fields, whose arrays are sealed."""
         sealed_ones: dict[str, Any] = {
-            name: sealed(one) if isinstance(one, np.ndarray) else one for name, one in changes.items()
+            name: seal_array(one) if isinstance(one, np.ndarray) else one for name, one in changes.items()
         }
         return replace(self, **sealed_ones)
 
@@ -196,7 +196,14 @@ def network_of(
         at = np.array([int(time / exact.tick) for time in ready], dtype=np.int64)
         opens = np.maximum(at[topology.src], at[topology.dst])
     return Network(
-        topology, exact.tick, exact.latency, exact.per_unit, sealed(takes), sealed(busy.copy()), sealed(opens), overlap
+        topology,
+        exact.tick,
+        exact.latency,
+        exact.per_unit,
+        seal_array(takes),
+        seal_array(busy.copy()),
+        seal_array(opens),
+        overlap,
     )
 
 
@@ -322,7 +329,7 @@ def within_teams(network: Network, team: IntArray) -> Network:
     return network.having(topology=part, routes=routes, **taken)
 
 
-def _turned(routes: Routes, takes: IntArray, links: IntArray, wires: IntArray) -> Routes:
+def _reverse_routes(routes: Routes, takes: IntArray, links: IntArray, wires: IntArray) -> Routes:
     """Return reversed routes, renumbered for the reversed links and wires."""
     count = np.diff(routes.start)[links]
     start = np.concatenate(([0], np.cumsum(count)))
@@ -349,7 +356,7 @@ def chunks_of(network: Network, collective: Collective, units: int) -> Chunks:
     return Chunks(number, np.repeat(source, units), since, np.repeat(goal, units), members, team)
 
 
-def timed_from(network: Network, collective: Collective, units: int, size: Fraction, sends: Sends) -> Flow:
+def make_timed(network: Network, collective: Collective, units: int, size: Fraction, sends: Sends) -> Flow:
     """Return the sends of a one-movement collective as timed sends."""
     topology = network.topology
     members = collective.members(topology.nodes, topology.switches)
@@ -397,7 +404,7 @@ def check_ticks(network: Network, sends: int) -> None:
         raise TooLargeError("the times of the links have too short a common tick to count; use rounder numbers")
 
 
-def wanted(chunks: Chunks) -> tuple[IntArray, IntArray]:
+def list_missing(chunks: Chunks) -> tuple[IntArray, IntArray]:
     """Return all missing pairs of node and needed chunk."""
     every = np.flatnonzero(chunks.goal == EVERYONE)
     one = np.flatnonzero((chunks.goal != EVERYONE) & (chunks.goal != chunks.at))

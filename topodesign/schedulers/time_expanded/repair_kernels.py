@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from topodesign.base.compiled import LARGEST, Ints, Masks, compiled, tiered
+from topodesign.base.compiled import LARGEST, Ints, Masks, compile_kernel, tier_kernel
 from topodesign.schedulers.time_expanded.event_kernels import Web, draw
 
 MEMORY = 32  # steps back to which a change is compared
@@ -45,7 +45,7 @@ class Books(NamedTuple):
     rows: Ints  # one number: how many there are
 
 
-@compiled
+@compile_kernel
 def _gap(web: Web, books: Books, link: int | np.int64, time: int | np.int64) -> int:
     """Return the first sufficient gap of a link."""
     time = max(time, web.opens[link])
@@ -64,7 +64,7 @@ def _gap(web: Web, books: Books, link: int | np.int64, time: int | np.int64) -> 
     return time  # type: ignore[return-value]
 
 
-@compiled
+@compile_kernel
 def _book(web: Web, books: Books, link: int | np.int64, time: int | np.int64) -> None:
     """Reserve all ports of a link from a time on."""
     for j in range(web.port_start[link], web.port_start[link + 1]):
@@ -77,7 +77,7 @@ def _book(web: Web, books: Books, link: int | np.int64, time: int | np.int64) ->
         books.begin[port, i], books.end[port, i] = low, low + web.hold[j]
 
 
-@compiled
+@compile_kernel
 def _grant(web: Web, wishes: Wishes, books: Books, wish: int | np.int64, avoid: int | np.int64) -> bool:
     """Deliver a chunk as early as possible; return whether it succeeds."""
     chunk, goal = wishes.chunk[wish], wishes.node[wish]
@@ -113,7 +113,7 @@ def _grant(web: Web, wishes: Wishes, books: Books, wish: int | np.int64, avoid: 
     return True
 
 
-@compiled
+@compile_kernel
 def _grant_all(web: Web, wishes: Wishes, books: Books) -> int:
     """Grant all wishes in order and return the schedule's score."""
     books.rows[0] = 0
@@ -142,7 +142,7 @@ def _repair_work(web: Web, wishes: Wishes, books: Books, enough: int, most: int,
     return most * len(wishes.order) * (len(web.dst) + books.arrival.shape[1]) * 2  # type: ignore[no-any-return]
 
 
-@tiered(_repair_work)
+@tier_kernel(_repair_work)
 def repair(web: Web, wishes: Wishes, books: Books, enough: int, most: int, state: Masks) -> int:
     """Reorder wishes for earlier delivery and return the completion time.
 

@@ -22,7 +22,7 @@ from topodesign.plans.flow import Flow
 from topodesign.plans.flow_ops import concatenate, reverse
 from topodesign.schedulers.time_expanded.bound import bound_of_sums, fewest_ticks
 from topodesign.schedulers.time_expanded.event_kernels import Web, queue_for, reach
-from topodesign.schedulers.time_expanded.forward import sent_along, ways_of
+from topodesign.schedulers.time_expanded.forward import send_along, ways_of
 from topodesign.schedulers.time_expanded.network import (
     Chunks,
     Network,
@@ -32,7 +32,7 @@ from topodesign.schedulers.time_expanded.network import (
     first_state,
     of_one_unit,
 )
-from topodesign.schedulers.time_expanded.symmetric_kernels import spread_copies
+from topodesign.schedulers.time_expanded.symmetric_kernels import deliver_copies
 from topodesign.topology.symmetry import Symmetry
 from topodesign.topology.topology import IntArray
 
@@ -76,8 +76,8 @@ def symmetric(
     routes = Routes(network.topology, np.append(number, len(orbit)), orbit, 0 * number, network.takes, network.busy)
     shared = network.having(routes=routes)
     sources = np.repeat(np.unique(symmetry.represented_by), units)
-    send = _exchange if collective.pairwise else _spread
-    return _copied(network, collective, (units, size), symmetry, send(shared, sources, ports, seed))
+    send = _exchange if collective.pairwise else _spread_sources
+    return _copy_images(network, collective, (units, size), symmetry, send(shared, sources, ports, seed))
 
 
 def bound_symmetric(network: Network, collective: Collective, units: int, symmetry: Symmetry) -> int:
@@ -106,7 +106,7 @@ def bound_symmetric(network: Network, collective: Collective, units: int, symmet
     return max(total, bound_of_sums(network, nodes * units)) if collective == ALLREDUCE else total
 
 
-def _spread(network: Network, sources: IntArray, ports: int, seed: int) -> tuple[Sends, IntArray, IntArray]:
+def _spread_sources(network: Network, sources: IntArray, ports: int, seed: int) -> tuple[Sends, IntArray, IntArray]:
     """Return sends from sources to all nodes, with sources and goals."""
     nodes, copies = network.topology.nodes, len(sources)
     web = network.web
@@ -116,7 +116,7 @@ def _spread(network: Network, sources: IntArray, ports: int, seed: int) -> tuple
     room = np.bincount(web.port, minlength=ports) * copies
     pools = np.cumsum(room) - room, np.zeros(ports, dtype=np.int64), np.zeros(int(room.sum()), dtype=np.int64)
     queue = queue_for(ports + copies * nodes, 2 * ports + copies * nodes)
-    spread_copies(web, copies, arrival, over, queue, pools, first_state(seed))
+    deliver_copies(web, copies, arrival, over, queue, pools, first_state(seed))
     place = np.flatnonzero(over >= 0)
     return Sends(over[place], place // nodes, arrival[place]), sources, np.full(copies, -1, dtype=np.int64)
 
@@ -141,12 +141,12 @@ def _exchange(network: Network, sources: IntArray, ports: int, seed: int) -> tup
     start = np.arange(ports + 1)
     web = Web(none, none, takes, busy, none, start, number, start, number, start, number, none, busy)
     check_ticks(network, int(trips.length.sum()))
-    _, chunk, end = sent_along(web, trips._replace(way=orbit[way].astype(np.int32)), urgency, ports, seed)
+    _, chunk, end = send_along(web, trips._replace(way=orbit[way].astype(np.int32)), urgency, ports, seed)
     order = np.lexsort((end, chunk))  # the sends of a chunk are the links of its way, in their order
     return Sends(way[on_way], chunk[order], end[order]), source, goal
 
 
-def _copied(
+def _copy_images(
     network: Network,
     collective: Collective,
     data: tuple[int, Fraction],

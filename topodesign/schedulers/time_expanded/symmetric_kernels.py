@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from topodesign.base.compiled import LARGEST, Ints, Masks, tiered
+from topodesign.base.compiled import LARGEST, Ints, Masks, tier_kernel
 from topodesign.schedulers.time_expanded.event_kernels import Queue, Web, draw, pop, push
 
 
-@tiered(lambda web, copies, *_: 40 * copies * len(web.dst))
-def spread_copies(
+@tier_kernel(lambda web, copies, *_: 40 * copies * len(web.dst))
+def deliver_copies(
     web: Web, copies: int, arrival: Ints, over: Ints, queue: Queue, pools: tuple[Ints, Ints, Ints], state: Masks
 ) -> int:
     """Deliver every chunk to all nodes; return the number of deliveries.

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from topodesign.base.compiled import LARGEST, Ints, Masks, tiered
+from topodesign.base.compiled import LARGEST, Ints, Masks, tier_kernel
 from topodesign.schedulers.time_expanded.event_kernels import Queue, Web, draw, pop, push
 from topodesign.schedulers.time_expanded.forward_kernels import Jobs
 
 _FAR = 32  # how much more the length of a way counts than what its last link has to carry
 
 
-@tiered(lambda web, _roots, order, *_: 12 * len(order) * len(web.dst))
+@tier_kernel(lambda web, _roots, order, *_: 12 * len(order) * len(web.dst))
 def grow(web: Web, roots: Ints, order: Ints, load: Ints, by: Ints, into: bool, queue: Queue, state: Masks) -> int:
     """Grow trees from roots in order; return the unreached node count.
 
@@ -57,7 +57,7 @@ def grow(web: Web, roots: Ints, order: Ints, load: Ints, by: Ints, into: bool, q
     return lost
 
 
-@tiered(lambda jobs, *_: 4 * len(jobs.link))
+@tier_kernel(lambda jobs, *_: 4 * len(jobs.link))
 def remains(jobs: Jobs, order: Ints, left: Ints) -> None:
     """Fill in the critical path length of every send.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from topodesign.catalog.sizes import MOST_NODES
-from topodesign.search.composed import composed, work_to_price
+from topodesign.search.composed import compose_frontier, work_to_price
 from topodesign.search.state import SearchState
 from topodesign.search.strategies.strategy import Draw, Strategy, gap_to_records
 from topodesign.search.target import Target
@@ -17,7 +17,7 @@ def _orbits(target: Target) -> list[int]:
 
 
 def _search(state: SearchState, target: Target, draw: Draw) -> float:
-    found = composed(target, state.source, seed=draw.seed)
+    found = compose_frontier(target, state.source, seed=draw.seed)
     specs = [one.spec for one in found if work_to_price(build(str(one.spec))) <= _MOST_WORK]
     return state.keep_composed(target, specs)
 

@@ -58,7 +58,7 @@ def _search(state: SearchState, target: Target, draw: Draw) -> float:
     """Delete nodes of line graphs to the next multiple of the degree."""
     nodes, degree = target.size
     best: dict[int, Thinned] = {}
-    for one in _made(state, target, (nodes - 1) // degree * degree + 1, draw.seed):
+    for one in _iterate_thinned(state, target, (nodes - 1) // degree * degree + 1, draw.seed):
         left = one.topology.nodes
         if left not in best or one.cost.bandwidth < best[left].cost.bandwidth:
             best[left] = one
@@ -77,7 +77,7 @@ def _likely(one: Thinned, bound: Cost) -> Cost:
     return one.cost if steps <= _TIGHT else Cost(steps, bound.bandwidth + (bandwidth - bound.bandwidth) * LEFT)
 
 
-def _made(state: SearchState, target: Target, fewest: int, seed: int) -> Iterator[Thinned]:
+def _iterate_thinned(state: SearchState, target: Target, fewest: int, seed: int) -> Iterator[Thinned]:
     """Yield the topologies made of bases of the first useful size."""
     steps = _steps(state, target)
     if steps is None:

@@ -22,7 +22,15 @@ import numpy as np
 from topodesign.base.errors import InfeasibleError
 from topodesign.base.progress import Progress
 from topodesign.solve.certificate import common_denominator
-from topodesign.solve.flows.concurrent import Amounts, ConcurrentFlow, arc_lengths, carried, paid, tree, trees
+from topodesign.solve.flows.concurrent import (
+    Amounts,
+    ConcurrentFlow,
+    arc_lengths,
+    price_capacities,
+    sum_tree,
+    tree,
+    trees,
+)
 from topodesign.solve.flows.potentials import find_lengths
 from topodesign.solve.program import Entries, Program
 from topodesign.topology.quotient import Quotient
@@ -70,7 +78,7 @@ class _Master:
         rows = np.arange(kinds)
         none = np.zeros(kinds, dtype=np.int64)
         far = trees(quotient, np.ones(len(quotient.arcs), dtype=np.int64))[1]
-        size = np.maximum(1, self.room * (sum(far) // paid(self.room, none + 1)) // _LARGE)
+        size = np.maximum(1, self.room * (sum(far) // price_capacities(self.room, none + 1)) // _LARGE)
         self.program.add_rows(kinds, Entries(rows, none, -self.room), upper=0, size=size)
         self.owner: list[int] = []  # source of every tree
         self.lengths: list[IntArray] = []  # of which it is one
@@ -119,7 +127,7 @@ class _Master:
         loads, far = trees(self.quotient, lengths)
         if self.shortest:
             far = (loads.astype(object) @ np.asarray(prices)).tolist()
-        bound = Fraction(sum(far), paid(self.room, prices))
+        bound = Fraction(sum(far), price_capacities(self.room, prices))
         if bound > self.best:
             self.best, self.best_prices = bound, self._normal([int(price) for price in prices])
         new = [row for row in range(len(loads)) if (row, loads[row].tobytes()) not in self.met]
@@ -176,7 +184,7 @@ class _Master:
         for owner, lengths, share in zip(self.owner, self.lengths, shares, strict=False):  # later trees have no share
             if share:
                 _, via, order = tree(quotient, int(quotient.sources[owner]), lengths)
-                amounts[owner] += int(share * common) * carried(quotient, owner, via, order).astype(amounts.dtype)
+                amounts[owner] += int(share * common) * sum_tree(quotient, owner, via, order).astype(amounts.dtype)
         divisor = math.gcd(common, int(np.gcd.reduce(amounts, axis=None)))
         return ConcurrentFlow(
             quotient, amounts // divisor, common // divisor, prices, "shortest-path trees", self.shortest

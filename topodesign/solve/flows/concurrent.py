@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from topodesign.base.arrays import sealed
+from topodesign.base.arrays import seal_array
 from topodesign.base.errors import ParameterError
 from topodesign.solve.flows.kernels import shortest_tree, tree_loads
 from topodesign.topology.quotient import Quotient
@@ -102,12 +102,12 @@ class ConcurrentFlow:
         if quotient.symmetry is None:
             if source in quotient.sources:
                 every[quotient.arcs] = amounts[np.searchsorted(quotient.sources, source)]
-            return sealed(every)
+            return seal_array(every)
         home = int(quotient.symmetry.represented_by[source])
         way = quotient.symmetry.transversal(source)
         row = int(np.searchsorted(quotient.sources, home))
         every[topology.link_index(way[quotient.src], way[quotient.dst])] = amounts[row]
-        return sealed(every)
+        return seal_array(every)
 
     def check(self) -> None:
         """Check flow conservation and link loads in integers.
@@ -157,10 +157,10 @@ def price_bound(quotient: Quotient, prices: Amounts, *, shortest: bool = False) 
     """
     loads, far = trees(quotient, arc_lengths(quotient, prices, shortest=shortest))
     total = sum((loads.astype(object) @ np.asarray(prices)).tolist()) if shortest else sum(far)
-    return Fraction(total, paid(quotient.room, prices))
+    return Fraction(total, price_capacities(quotient.room, prices))
 
 
-def paid(room: IntArray, prices: Amounts) -> int:
+def price_capacities(room: IntArray, prices: Amounts) -> int:
     """Return the cost of all capacities."""
     return sum(map(int.__mul__, room.tolist(), [int(price) for price in prices]))
 
@@ -193,7 +193,7 @@ def trees(quotient: Quotient, lengths: Amounts) -> tuple[Amounts, list[int]]:
     for row, (source, weight) in enumerate(zip(quotient.sources.tolist(), quotient.weight.tolist(), strict=True)):
         distance, via, order = tree(quotient, source, lengths)
         sums.append(weight * int((distance * _row(quotient.wanted, row)).sum()))
-        np.add.at(loads[row], quotient.kind, weight * carried(quotient, row, via, order))
+        np.add.at(loads[row], quotient.kind, weight * sum_tree(quotient, row, via, order))
     return loads, sums
 
 
@@ -211,7 +211,7 @@ def tree(quotient: Quotient, source: int, lengths: Amounts) -> tuple[Amounts, In
     return distance, via, order
 
 
-def carried(quotient: Quotient, row: int, via: IntArray, order: IntArray) -> IntArray:
+def sum_tree(quotient: Quotient, row: int, via: IntArray, order: IntArray) -> IntArray:
     """Return the amounts of a source's tree on every arc.
 
     ``row`` is the position of the source among the sources.

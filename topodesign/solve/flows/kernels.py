@@ -9,14 +9,14 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from topodesign.base.compiled import Ints, compiled, tiered
+from topodesign.base.compiled import Ints, compile_kernel, tier_kernel
 
 Floats = NDArray[np.float64]
 
 LONGEST = 2**30  # length of the dearest arc where prices are floats
 
 
-@tiered(lambda source, indptr, dst, *_: 4 * len(dst))
+@tier_kernel(lambda source, indptr, dst, *_: 4 * len(dst))
 def shortest_tree(source: int, indptr: Ints, dst: Ints, length: Ints, distance: Ints, via: Ints, order: Ints) -> int:
     """Find shortest paths from one node by Dijkstra's algorithm.
 
@@ -86,7 +86,7 @@ def shortest_tree(source: int, indptr: Ints, dst: Ints, length: Ints, distance: 
     return reached
 
 
-@tiered(lambda sources, weight, indptr, src, *_: 6 * len(sources) * len(src))
+@tier_kernel(lambda sources, weight, indptr, src, *_: 6 * len(sources) * len(src))
 def tree_loads(
     sources: Ints,
     weight: Ints,
@@ -128,7 +128,7 @@ def tree_loads(
         far[i] = total
 
 
-@compiled
+@compile_kernel
 def _power(base: float, doublings: int) -> float:
     """Return the base to the power of 2**doublings."""
     for _ in range(doublings):
@@ -136,7 +136,7 @@ def _power(base: float, doublings: int) -> float:
     return base
 
 
-@tiered(lambda sources, weight, indptr, src, *_: 30 * len(sources) * len(src))
+@tier_kernel(lambda sources, weight, indptr, src, *_: 30 * len(sources) * len(src))
 def balance(
     sources: Ints,
     weight: Ints,
@@ -225,7 +225,7 @@ def balance(
             load[k] += part * change[k]
 
 
-@tiered(lambda sources, weight, indptr, src, *_: 15 * len(sources) * len(src))
+@tier_kernel(lambda sources, weight, indptr, src, *_: 15 * len(sources) * len(src))
 def whole_flow(
     sources: Ints,
     weight: Ints,
@@ -283,7 +283,7 @@ def whole_flow(
     return far
 
 
-@tiered(lambda targets, weight, indptr, src, *_: 4 * len(targets) * len(src))
+@tier_kernel(lambda targets, weight, indptr, src, *_: 4 * len(targets) * len(src))
 def equal_split(
     targets: Ints,
     weight: Ints,

@@ -26,11 +26,11 @@ def path_flow(flow: ConcurrentFlow, source: int) -> dict[int, Paths]:
     meets a node twice.
     """
     wanted = {node: flow.scale for node in range(flow.topology.nodes) if node != source}
-    found = taken_apart(flow.topology, source, flow.source_amounts(source).tolist(), wanted)
+    found = decompose_flow(flow.topology, source, flow.source_amounts(source).tolist(), wanted)
     return {node: [(path, Fraction(part, flow.scale)) for path, part in paths] for node, paths in found.items()}
 
 
-def taken_apart(
+def decompose_flow(
     topology: Topology, source: int, amounts: Sequence[int], wanted: Mapping[int, int]
 ) -> dict[int, list[tuple[tuple[int, ...], int]]]:
     """Decompose a flow from a source into paths to each node.

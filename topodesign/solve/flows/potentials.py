@@ -38,7 +38,7 @@ _FIRST, _LAST = 3, 14  # doublings of the exponent
 _LOOKS = 10  # turns of all sources at each of the first exponents whose lengths are taken down
 
 
-def balanced_flow(
+def find_balanced_flow(
     quotient: Quotient, *, gap: Fraction = GAP, seconds: float | None = None, progress: Progress | None = None
 ) -> ConcurrentFlow:
     """Return a flow within a proven gap of the optimum.

@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 
 from topodesign.base.errors import InfeasibleError, ParameterError, TooLargeError
 from topodesign.solve.flows.columns import tree_flow
-from topodesign.solve.flows.paths import taken_apart
-from topodesign.solve.flows.potentials import balanced_flow
+from topodesign.solve.flows.paths import decompose_flow
+from topodesign.solve.flows.potentials import find_balanced_flow
 from topodesign.solve.program import NO_BOUND, Entries, Program
 from topodesign.topology.classes import Classes, Limit, equitable_classes
 from topodesign.topology.quotient import Quotient
@@ -69,7 +69,7 @@ class DemandFlow:
         found: list[tuple[int, int, tuple[int, ...], int]] = []
         for source, row, wanted in zip(self.sources.tolist(), amounts, self.demand, strict=True):
             goals = {goal: int(wanted[goal]) * whole for goal in np.flatnonzero(wanted).tolist()}
-            for goal, ways in taken_apart(self.topology, source, row.tolist(), goals).items():
+            for goal, ways in decompose_flow(self.topology, source, row.tolist(), goals).items():
                 found += [(source, goal, way, part) for way, part in ways]
         return found, whole
 
@@ -194,7 +194,7 @@ def traffic_time(
         demand = demand[sources]
     alone, one = np.arange(len(arcs)), np.ones(len(sources), dtype=np.int64)
     small = Quotient(topology, None, sources, one, arcs, alone, topology.capacity[arcs].copy(), demand)
-    flow = tree_flow(small, balanced=True) if few else balanced_flow(small, gap=gap)
+    flow = tree_flow(small, balanced=True) if few else find_balanced_flow(small, gap=gap)
     return TrafficTime(flow.bound, flow.time)
 
 
@@ -262,7 +262,7 @@ class Reduced:
         size = int(self.room.max(initial=1))  # times the time: prices that are about one, as the solver likes them
         (column,) = program.add_columns(1, cost=size, entries=Entries(loads, np.zeros_like(loads), -self.room))
         program.change_rows(loads, upper=0)
-        columns, prices = self._solved(program)
+        columns, prices = self._solve(program)
         price, potential = self._prices(prices, rows, loads)
         price, potential = ([number / size for number in part] for part in (price, potential))
         return columns[column], columns[: self.columns], tuple(price), tuple(potential)
@@ -279,12 +279,12 @@ class Reduced:
         self._require(costs[self.load_first][self.classes.load], costs)
         self._require(self.topology.capacity[self.load_first][self.classes.load], self.topology.capacity)
         program.change_columns(np.arange(self.columns), cost=cost * self.link_size)
-        columns, prices = self._solved(program)
+        columns, prices = self._solve(program)
         flow = tuple(value / whole for value in columns[: self.columns])
         total = sum((value * int(c * n) for value, c, n in zip(flow, cost, self.link_size, strict=True)), Fraction(0))
         # The prices prove it: no way is shorter, and what they pay for is not worth less.
         price, potential = self._prices(prices, rows, loads)
-        offered = [p + int(c) for p, c in zip(self._offered(price), cost, strict=True)]
+        offered = [p + int(c) for p, c in zip(self._price_classes(price), cost, strict=True)]
         paid = sum((p * int(r * n) for p, r, n in zip(price, room, self.many, strict=True)), Fraction(0)) / whole
         if min(price, default=0) < 0 or not self._is_potential(potential, offered):
             raise InfeasibleError("the solver's prices do not prove the least cost")
@@ -318,7 +318,7 @@ class Reduced:
 
     def check_bound(self, price: Sequence[Fraction], potential: Sequence[Fraction], time: Fraction) -> None:
         """Check that the prices prove the minimum time."""
-        offered = self._offered(price)
+        offered = self._price_classes(price)
         room = np.zeros(len(self.room), dtype=np.int64)
         np.add.at(room, self.classes.load, self.topology.capacity)
         for at, limit in zip(self.classes.limit.tolist(), self.limits, strict=True):
@@ -329,7 +329,7 @@ class Reduced:
         if time and (not paid or self._worth(potential) < paid * time):
             raise InfeasibleError("the solver finds no flow of proven least time")
 
-    def _offered(self, price: Sequence[Fraction]) -> list[Fraction]:
+    def _price_classes(self, price: Sequence[Fraction]) -> list[Fraction]:
         """Return the price of a unit of flow per link class."""
         each = np.array([price[at] for at in self.classes.load.tolist()], dtype=object)
         for at, limit in zip(self.classes.limit.tolist(), self.limits, strict=True):
@@ -391,7 +391,7 @@ class Reduced:
             potential[which] = prices[row] / int(self.vertex_size[which])
         return price, potential
 
-    def _solved(self, program: Program) -> tuple[tuple[Fraction, ...], tuple[Fraction, ...]]:
+    def _solve(self, program: Program) -> tuple[tuple[Fraction, ...], tuple[Fraction, ...]]:
         """Return proven columns and prices."""
         many = self.columns > _MANY
         for interior in (many, not many):

@@ -19,7 +19,7 @@ from topodesign.base.declared import Declared, key
 from topodesign.base.errors import ParameterError
 from topodesign.base.options import read, takes
 from topodesign.base.records import Result
-from topodesign.base.wording import counted
+from topodesign.base.wording import count_noun
 from topodesign.runtime.connections import Pair, pat_pairs, tree_pairs
 from topodesign.schedulers.baselines.cycles import link_disjoint_cycles
 from topodesign.topology.topology import Topology
@@ -125,7 +125,7 @@ class Bringup(Result):
 
     def heading(self) -> str:
         """Return a summary of connections, hosts and ring."""
-        words = f"{counted(len(self.lines), 'line')} between {len(self.hosts)} hosts"
+        words = f"{count_noun(len(self.lines), 'line')} between {len(self.hosts)} hosts"
         return f"{words}, {'with' if self.ring else 'without'} a ring of cables through all"
 
     @cached_property
@@ -241,7 +241,7 @@ def bringup(plan: WiringLike, **options: Unpack[BringupOptions]) -> Bringup:
         raise ParameterError(f"management {known['management']!r:.60} is not a name of an interface")
     joined = [
         (cable, a, here, b, there)
-        for cable, a, b in _cabled(wiring)
+        for cable, a, b in _iterate_cables(wiring)
         for here, there in zip(_interfaces(wiring, table, a), _interfaces(wiring, table, b), strict=False)
     ]
     used = Counter(
@@ -272,7 +272,7 @@ def bringup(plan: WiringLike, **options: Unpack[BringupOptions]) -> Bringup:
     start = ring.index(0)
     ring = ring[start:] + ring[:start]
     whole = [*tree_pairs(len(ring)), *pat_pairs(len(ring))]
-    joined_all = not apart(found.neighbours, ring, whole)
+    joined_all = not find_apart(found.neighbours, ring, whole)
     return replace(found, ring=tuple(wiring.hosts[node] for node in ring), joined=joined_all)
 
 
@@ -285,7 +285,7 @@ def _interfaces(plan: WiringPlan, table: InterfaceTable, end: Fixed) -> tuple[In
     return found or (Interface(name, ""),)
 
 
-def _cabled(plan: WiringPlan) -> Iterator[tuple[str, Fixed, Fixed]]:
+def _iterate_cables(plan: WiringPlan) -> Iterator[tuple[str, Fixed, Fixed]]:
     """Yield the name and end lanes of each cable between hosts."""
     if plan.mode == "duplex":
         for connect in plan.connects:
@@ -389,7 +389,7 @@ def ring_of(neighbours: Sequence[Sequence[int]]) -> tuple[int, ...] | None:
     return next(iter(link_disjoint_cycles(Topology.from_links(nodes, links))), None)
 
 
-def apart(neighbours: Sequence[Sequence[int]], order: Sequence[int], pairs: Iterable[Pair]) -> list[Pair]:
+def find_apart(neighbours: Sequence[Sequence[int]], order: Sequence[int], pairs: Iterable[Pair]) -> list[Pair]:
     """Return node pairs of ranks that are not neighbours.
 
     ``order`` lists the node of each rank.

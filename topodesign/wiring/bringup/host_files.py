@@ -46,11 +46,11 @@ def apply(found: Bringup, host: Reached) -> str:
         f"for kind in dummy bridge; do ip link show {NODE} || ip link add {NODE} type $kind || :; done >/dev/null 2>&1",
         f"ip link set {NODE} up",
         # routes come from this address at once, which IPv6 else looks for at others before
-        *(f"ip address replace {address} dev {NODE}{' nodad' * (':' in address)}" for address in _all(host)),
+        *(f"ip address replace {address} dev {NODE}{' nodad' * (':' in address)}" for address in _list_lines(host)),
     ]
     for point in points:
         lines.append(f"ip link set {point.interface} mtu {found.options['mtu']} up")
-        lines += [f"ip address replace {address} dev {point.interface}" for address in _all(point)]
+        lines += [f"ip address replace {address} dev {point.interface}" for address in _list_lines(point)]
     lines.append('sysctl -q -p "$(dirname "$0")/sysctl.conf"')
     for one in found.routes[host.host]:
         lines.append(f"ip route replace {one.to} via {one.via} dev {one.interface} src {_source(host, one.to)}")
@@ -74,7 +74,7 @@ def sysctl(found: Bringup, host: Reached) -> str:
 
 def networkd(found: Bringup, host: Reached) -> dict[str, str]:
     """Return systemd-networkd files by name, for /etc/systemd/network."""
-    own = [f"Address={address}" for address in _all(host)]
+    own = [f"Address={address}" for address in _list_lines(host)]
     files = {
         f"10-{NODE}.netdev": f"[NetDev]\nName={NODE}\nKind=dummy\n",
         f"10-{NODE}.network": f"[Match]\nName={NODE}\n\n[Link]\nRequiredForOnline=no\n\n[Network]\n"
@@ -86,7 +86,7 @@ def networkd(found: Bringup, host: Reached) -> dict[str, str]:
             f"[Match]\nName={point.interface}\n",
             f"[Link]\nMTUBytes={found.options['mtu']}\nRequiredForOnline=no\n",
             "[Network]\nDHCP=no\nIPv6AcceptRA=no\nLinkLocalAddressing=ipv6\nLLDP=yes\nEmitLLDP=yes",
-            *(f"Address={address}" for address in _all(point)),
+            *(f"Address={address}" for address in _list_lines(point)),
         ]
         parts += [
             f"\n[Route]\nDestination={one.to}\nGateway={one.via}\nPreferredSource={_source(host, one.to)}"
@@ -110,7 +110,7 @@ def netplan(found: Bringup, host: Reached) -> str:
             "      accept-ra: false",
             "      link-local: [ipv6]",
             "      optional: true",
-            "      addresses: [" + ", ".join(f'"{address}"' for address in _all(point)) + "]",
+            "      addresses: [" + ", ".join(f'"{address}"' for address in _list_lines(point)) + "]",
         ]
         here = [one for one in found.routes[host.host] if one.interface == point.interface]
         rows += ["      routes:"] if here else []
@@ -168,9 +168,9 @@ def hosts_table(found: Bringup) -> str:
     """Return /etc/hosts lines for host addresses and interfaces."""
     rows = ["# hosts by their own address, whichever cable leads there, and each of their interfaces"]
     for one in found.hosts:
-        rows += [f"{bare(address)} {one.host}-{NODE}" for address in _all(one)]
+        rows += [f"{bare(address)} {one.host}-{NODE}" for address in _list_lines(one)]
         for _, here, _ in found.ends[one.host]:
-            rows += [f"{bare(address)} {one.host}-{here.interface}" for address in _all(here)]
+            rows += [f"{bare(address)} {one.host}-{here.interface}" for address in _list_lines(here)]
     return "\n".join(rows) + "\n"
 
 
@@ -198,7 +198,7 @@ def _points(found: Bringup, host: Reached) -> list[Point]:
     return [here for _, here, _ in found.ends[host.host]]
 
 
-def _all(one: Reached | Point) -> list[str]:
+def _list_lines(one: Reached | Point) -> list[str]:
     return [one.address, *([one.ipv6] if one.ipv6 else [])]
 
 

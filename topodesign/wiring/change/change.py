@@ -15,17 +15,17 @@ import numpy as np
 
 from topodesign.base.claims import Proof
 from topodesign.base.errors import InfeasibleError, ParameterError
-from topodesign.base.wording import counted
+from topodesign.base.wording import count_noun
 from topodesign.topology.topology import IntArray, Topology
 from topodesign.wiring.change.fields import MOST_EXHAUSTED, Found, Problem
-from topodesign.wiring.change.patches import Change, Patches, wired_topology
+from topodesign.wiring.change.patches import Change, Patches, make_topology
 from topodesign.wiring.change.relabel import most_kept, relabel
 from topodesign.wiring.plan.cabling import count_lanes
 from topodesign.wiring.plan.cross_connects import CrossConnect, fibres
 from topodesign.wiring.plan.decompose import without_loops
 from topodesign.wiring.plan.plan import WiringPlan
 from topodesign.wiring.plan.planner import lanes_needed, make_plan
-from topodesign.wiring.plan.two_sided import split_sided, turned
+from topodesign.wiring.plan.two_sided import orient_links, split_sided
 
 _SECONDS = 5.0  # to turn and split links over the sides of switches where no theorem helps
 
@@ -54,9 +54,9 @@ def fewest_moves(
         raise InfeasibleError("the wiring is duplex, and the topology has links without their reverse")
     search = _Search(plan, wanted, tuple(prefer), own, seed)
     if plan.inventory.two_sided:
-        changes, most, proof = search.sided(None if hosts is None else _checked(plan, hosts, wanted))
+        changes, most, proof = search.sided(None if hosts is None else _check_hosts(plan, hosts, wanted))
     else:
-        found, most, proof = search.free() if hosts is None else search.placed(_checked(plan, hosts, wanted))
+        found, most, proof = search.free() if hosts is None else search.placed(_check_hosts(plan, hosts, wanted))
         changes = [search.change(found, most)]
     if own is not None and not changes[0].fewest and (hosts is None or tuple(hosts) == own.hosts):
         changes += _as_in(plan, own, most, changes[0].moves)
@@ -92,7 +92,7 @@ class _Search:
         The limit is the maximum number of patches that can stay.
         """
         place = self._place(hosts)
-        found, searched = self.problem.exhausted(self._placed(place), swaps=False)
+        found, searched = self.problem.exhausted(self._place_groups(place), swaps=False)
         return found, found.kept if searched else self.problem.could_keep(place), _by(searched=searched)
 
     def free(self) -> tuple[Found, int, Proof]:
@@ -107,7 +107,7 @@ class _Search:
             if found and self.problem.could_keep(place) <= max(one.kept for one in found):
                 continue
             try:
-                found.append(self._placed(place))
+                found.append(self._place_groups(place))
                 if len(self.hosts) <= MOST_EXHAUSTED or self.problem.could_keep(place) >= most:
                     found[-1] = self.problem.exhausted(found[-1], swaps=False)[0]
             except InfeasibleError as error:
@@ -115,7 +115,7 @@ class _Search:
             if found and found[-1].kept == most:
                 return found[-1], most, proof
         if not found:
-            found.append(self._planned(refused[0]))
+            found.append(self._plan_anew(refused[0]))
         best = self.problem.improved(max(found, key=lambda one: one.kept), most, seed=self.seed)
         best, searched = self.problem.exhausted(best, swaps=True)
         return best, best.kept if searched else most, Proof.SEARCH if searched else proof
@@ -140,7 +140,7 @@ class _Search:
         for place in places:
             names = [self.hosts[number] for number in place[: self.wanted.nodes]]
             room = self.room[np.array(place[: self.wanted.nodes])]
-            ways = [turned(u, v, _wished(base, self.spots, place), room)]
+            ways = [orient_links(u, v, _match_directions(base, self.spots, place), room)]
             if self.own is not None and self.own.hosts == tuple(names):
                 own = np.array([connect.link for connect in self.own.connects], dtype=np.int64).reshape(-1, 2)
                 ways.append((own[:, 0], own[:, 1]))
@@ -159,7 +159,7 @@ class _Search:
                     known = self.problem.fields_of(zip(src.tolist(), dst.tolist(), part.tolist(), strict=True))
                     self.given += [] if known is None else [known]
                 try:
-                    found = self._placed(place)
+                    found = self._place_groups(place)
                 except InfeasibleError as error:
                     refused.append(error)
                     continue
@@ -187,13 +187,13 @@ class _Search:
         at_least = max(links.total(), len(self.plan.connects)) - most
         return self.wiring.changed(self.wanted, hosts, made, at_least)
 
-    def _placed(self, place: tuple[int, ...]) -> Found:
+    def _place_groups(self, place: tuple[int, ...]) -> Found:
         problem = self.problem
         needed = problem.needed()
         for node, host in enumerate(self.hosts[number] for number in place[: self.wanted.nodes]):
             if needed[node] > self.lanes[host]:
                 raise InfeasibleError(
-                    f"host '{host}' has {counted(self.lanes[host], 'lane')} at panels and needs {needed[node]}; "
+                    f"host '{host}' has {count_noun(self.lanes[host], 'lane')} at panels and needs {needed[node]}; "
                     "cable more of its lanes, or take another host"
                 )
         found = problem.placed(place, seed=self.seed, given=self.given, first=self.first)
@@ -213,15 +213,15 @@ class _Search:
         needed = lanes_needed(wanted)
         roomy = [host for host in self.hosts if self.lanes[host] >= needed.max()]
         chosen = roomy if len(roomy) >= wanted.nodes else self.hosts
-        found = relabel(wired_topology(chosen, plan.connects), wanted, seed=self.seed)
+        found = relabel(make_topology(chosen, plan.connects), wanted, seed=self.seed)
         most, proof = found.most, _by(searched=found.searched)
         if len(chosen) < len(self.hosts) and needed.min() < needed.max():  # less room would do for some nodes
-            most, proof = most_kept(wired_topology(self.hosts, plan.connects), without_loops(wanted)), Proof.BOUND
+            most, proof = most_kept(make_topology(self.hosts, plan.connects), without_loops(wanted)), Proof.BOUND
         options = [tuple(chosen[place] for place in found.place), tuple(self.hosts[: wanted.nodes])]
         options += [self.own.hosts] if self.own is not None and set(self.own.hosts) <= set(self.hosts) else []
         return options, most // (2 if plan.mode == "duplex" else 1), proof
 
-    def _planned(self, refused: InfeasibleError) -> Found:
+    def _plan_anew(self, refused: InfeasibleError) -> Found:
         """Return hosts and panel groups of a new plan."""
         room = replace(self.plan.inventory, cabling=self.plan.fixed)
         try:
@@ -229,7 +229,7 @@ class _Search:
         except InfeasibleError:
             raise refused from None
         self._give(plan)
-        return self._placed(self._place(plan.hosts))
+        return self._place_groups(self._place(plan.hosts))
 
     def _give(self, plan: WiringPlan) -> None:
         """Add a plan's panel groups as a candidate."""
@@ -247,7 +247,7 @@ class _Search:
         return number[connect.a.host], number[connect.b.host], self.field[panel.field]
 
 
-def _wished(problem: Problem, patches: Sequence[tuple[int, int, int]], place: Sequence[int]) -> list[int]:
+def _match_directions(problem: Problem, patches: Sequence[tuple[int, int, int]], place: Sequence[int]) -> list[int]:
     """Return each link's matching patch direction: 1, -1 or 0."""
     there = Counter((a, b) for a, b, _ in patches)
     wished = []
@@ -279,7 +279,7 @@ def _as_in(plan: WiringPlan, own: WiringPlan, most: int, below: int) -> list[Cha
     return [wiring.changed(own.topology, own.hosts, made, max(len(wanted), len(there)) - most)]
 
 
-def _checked(plan: WiringPlan, hosts: Sequence[str], wanted: Topology) -> tuple[str, ...]:
+def _check_hosts(plan: WiringPlan, hosts: Sequence[str], wanted: Topology) -> tuple[str, ...]:
     if len(hosts) != wanted.nodes or len(set(hosts)) != len(hosts):
         raise ParameterError(f"{wanted.nodes} nodes need as many hosts, all different")
     unknown = sorted(set(hosts) - {fixed.host for fixed in plan.fixed})

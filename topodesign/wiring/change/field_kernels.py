@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from topodesign.base.compiled import LARGEST, Ints, Masks, compiled, inlined, next_random, tiered
+from topodesign.base.compiled import LARGEST, Ints, Masks, compile_kernel, inline_kernel, next_random, tier_kernel
 
 ONE = 2**16  # acceptance of the annealing is counted in parts of this
 
@@ -25,7 +25,7 @@ _IDLE = 2  # of links that could stay nowhere one is moved, to make room for oth
 _TRIES = 4
 _FAR = 2**32  # a patch that does not stay weighs more than any path is long
 _MOST_LOST = 8  # patches that a proposal is ever accepted to lose
-_MOST_SCORE = 64  # pairs that would keep more links are not distinguished by :func:`spread`
+_MOST_SCORE = 64  # pairs that would keep more links are not distinguished by :func:`spread_nodes`
 _SLACK = 1  # patches that a path may lose more on its way, and bring back
 
 
@@ -59,7 +59,7 @@ class Places(NamedTuple):
     nodes: Ints  # the two nodes of each link
 
 
-@inlined
+@inline_kernel
 def _count(fields: Fields, pair: int, field: int | np.int64, change: int) -> None:
     """Add or remove a link in the counts of a panel group."""
     if pair >= 0 and field >= 0:
@@ -71,7 +71,7 @@ def _count(fields: Fields, pair: int, field: int | np.int64, change: int) -> Non
             fields.now[pair, field] += 1
 
 
-@compiled
+@compile_kernel
 def put(fields: Fields, link: int | np.int64, field: int | np.int64) -> None:
     """Move a link to a panel group, or to none (-1)."""
     old = fields.field[link]
@@ -94,7 +94,7 @@ def put(fields: Fields, link: int | np.int64, field: int | np.int64) -> None:
     fields.field[link] = field
 
 
-@tiered(lambda fields, chosen: 10 * len(chosen))
+@tier_kernel(lambda fields, chosen: 10 * len(chosen))
 def put_all(fields: Fields, chosen: Ints) -> None:
     """Move unplaced links to the chosen panel groups.
 
@@ -105,21 +105,21 @@ def put_all(fields: Fields, chosen: Ints) -> None:
             put(fields, link, chosen[link])
 
 
-@inlined
+@inline_kernel
 def _stays(fields: Fields, link: int | np.int64, field: int) -> bool:
     """Return whether a patch stays only because of a link."""
     pair = fields.pair[link]
     return bool(pair >= 0 and fields.now[pair, field] <= fields.have[pair, field])
 
 
-@inlined
+@inline_kernel
 def _would_stay(fields: Fields, link: int | np.int64, field: int | np.int64) -> bool:
     """Return whether a link there would keep another patch."""
     pair = fields.pair[link]
     return bool(pair >= 0 and fields.now[pair, field] < fields.have[pair, field])
 
 
-@compiled
+@compile_kernel
 def _alternate(
     fields: Fields, start: int, two: tuple[int, int], path: Ints, mark: Ints, seed: Masks, least: int | np.int64
 ) -> int:
@@ -152,13 +152,13 @@ def _alternate(
     return length if length and fields.room[key].min() >= 0 else -length
 
 
-@compiled
+@compile_kernel
 def _undo(fields: Fields, path: Ints, length: int, first: int | np.int64, second: int | np.int64) -> None:
     for step in range(length - 1, -1, -1):
         put(fields, path[step], first + second - fields.field[path[step]])
 
 
-@compiled
+@compile_kernel
 def _place(fields: Fields, link: int, path: Ints, best_path: Ints, mark: Ints, seed: Masks) -> bool:
     """Place a link at the minimum loss of patches."""
     number = fields.room.shape[1]
@@ -194,7 +194,7 @@ def _place(fields: Fields, link: int, path: Ints, best_path: Ints, mark: Ints, s
     return True
 
 
-@tiered(lambda fields, seed: len(fields.field) * len(fields.room))
+@tier_kernel(lambda fields, seed: len(fields.field) * len(fields.room))
 def place_all(fields: Fields, seed: Masks) -> int:
     """Place all links, then restore patches.
 
@@ -216,7 +216,7 @@ def place_all(fields: Fields, seed: Masks) -> int:
     return -1
 
 
-@compiled
+@compile_kernel
 def _home(fields: Fields, link: int | np.int64, shift: int | np.int64) -> int:
     """Return a panel group that would keep another patch."""
     number = fields.room.shape[1]
@@ -227,7 +227,7 @@ def _home(fields: Fields, link: int | np.int64, shift: int | np.int64) -> int:
     return -1
 
 
-@compiled
+@compile_kernel
 def _bring(
     fields: Fields, link: int | np.int64, to: int, path: Ints, mark: Ints, seed: Masks, least: int | np.int64
 ) -> int:
@@ -255,7 +255,7 @@ def _bring(
     return -1
 
 
-@compiled
+@compile_kernel
 def _pair_with(fields: Fields, link: int, pair: int) -> None:
     """Assign a link to another pair of hosts."""
     _count(fields, fields.pair[link], fields.field[link], -1)
@@ -263,7 +263,7 @@ def _pair_with(fields: Fields, link: int, pair: int) -> None:
     _count(fields, pair, fields.field[link], 1)
 
 
-@compiled
+@compile_kernel
 def _swap(fields: Fields, places: Places, x: int | np.int64, y: int | np.int64) -> None:
     """Exchange the hosts of two nodes."""
     place = places.place
@@ -276,13 +276,13 @@ def _swap(fields: Fields, places: Places, x: int | np.int64, y: int | np.int64) 
                 _pair_with(fields, link, pair)
 
 
-@inlined
-def _others(places: Places, x: int | np.int64, y: int | np.int64, node: int | np.int64) -> int:
+@inline_kernel
+def _get_host(places: Places, x: int | np.int64, y: int | np.int64, node: int | np.int64) -> int:
     """Return a node's host after an exchange of two."""
     return int(places.place[y if node == x else x if node == y else node])
 
 
-@compiled
+@compile_kernel
 def _gains(fields: Fields, places: Places, x: int | np.int64, y: int | np.int64) -> int:
     """Return an upper bound on patches gained by an exchange."""
     gain = 0
@@ -294,7 +294,7 @@ def _gains(fields: Fields, places: Places, x: int | np.int64, y: int | np.int64)
                 continue
             if _stays(fields, link, field):
                 gain -= 1
-            u, v = _others(places, x, y, places.nodes[link, 0]), _others(places, x, y, places.nodes[link, 1])
+            u, v = _get_host(places, x, y, places.nodes[link, 0]), _get_host(places, x, y, places.nodes[link, 1])
             pair = places.row[u, v]
             if pair >= 0 and fields.have[pair, field] > 0:
                 gain += 1
@@ -310,8 +310,8 @@ class Labelled(NamedTuple):
     copies: Ints  # how many they are
 
 
-@tiered(lambda have, want, kind, place, first, seed: 10 * len(have.near) * len(want.near) // max(len(place), 1))
-def spread(have: Labelled, want: Labelled, kind: Ints, place: Ints, first: tuple[int, int], seed: Masks) -> int:
+@tier_kernel(lambda have, want, kind, place, first, seed: 10 * len(have.near) * len(want.near) // max(len(place), 1))
+def spread_nodes(have: Labelled, want: Labelled, kind: Ints, place: Ints, first: tuple[int, int], seed: Masks) -> int:
     """Place nodes one by one, keeping most links each time.
 
     Returns how many links are kept.
@@ -371,7 +371,9 @@ def spread(have: Labelled, want: Labelled, kind: Ints, place: Ints, first: tuple
     return int(total)
 
 
-@tiered(lambda fields, places, proposals, swaps, warmth, seed, best, enough: proposals * max(20, len(places.place)))
+@tier_kernel(
+    lambda fields, places, proposals, swaps, warmth, seed, best, enough: proposals * max(20, len(places.place))
+)
 def improve(
     fields: Fields,
     places: Places,
@@ -443,7 +445,7 @@ def improve(
     return int(most)
 
 
-@compiled
+@compile_kernel
 def _next(fields: Fields, twin: Ints, able: Ints, left: Ints, slack: Ints, least: int) -> int:
     """Return the next link to decide, or -1 if hopeless.
 
@@ -492,7 +494,7 @@ def _next(fields: Fields, twin: Ints, able: Ints, left: Ints, slack: Ints, least
     return found
 
 
-@tiered(lambda fields, twin, least, limit, best: int(limit[0]) * len(fields.field) * fields.room.shape[1])
+@tier_kernel(lambda fields, twin, least, limit, best: int(limit[0]) * len(fields.field) * fields.room.shape[1])
 def search(fields: Fields, twin: Ints, least: int, limit: Ints, best: Ints) -> int:
     """Search all panel groups for more than ``least`` patches.
 

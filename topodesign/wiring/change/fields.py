@@ -125,14 +125,14 @@ class Problem:
         most = self.could_keep(place)
         starts: list[IntArray] = []
         if (len(self.nodes) - most) * len(self.room) > _PATHS:
-            starts = self._known(place, given, seed)
+            starts = self._list_fitting(place, given, seed)
         found = None if starts else self._from_patches(place, seed, first or range(len(self.patches)))
         if found is not None and found.kept == most:
             return found
         options = [found] if found is not None else []
-        starts = starts or self._known(place, given, seed)
+        starts = starts or self._list_fitting(place, given, seed)
         for field in [*([] if found is None else [found.field]), *starts]:
-            options.append(self._turned(place, field, seed))
+            options.append(self._turn_groups(place, field, seed))
             if options[-1].kept == most:
                 return options[-1]
         return max(options, key=lambda one: one.kept, default=None)
@@ -144,7 +144,7 @@ class Problem:
         """
         proposals = self._proposals(_PROPOSALS)
         walks = _WALKED // max(proposals, 1)
-        best, place = found, self._spread(found, seed)
+        best, place = found, self._spread_hosts(found, seed)
         if self._state(place, found.field).kept[0] < found.kept:
             place = found.place
         for attempt, warmth in enumerate(kernels.ONE // one for one in _WARMTHS[:walks]):
@@ -157,7 +157,7 @@ class Problem:
             place = best.place
         return best
 
-    def _spread(self, found: Found, seed: int) -> tuple[int, ...]:
+    def _spread_hosts(self, found: Found, seed: int) -> tuple[int, ...]:
         """Return other hosts, with many links on patches."""
         hosts = len(self.room)
 
@@ -165,11 +165,11 @@ class Problem:
             one, other, field = links.reshape(-1, 3).T
             way = 2 * field + (not self.duplex)
             both = [np.column_stack((one, other, 2 * field)), np.column_stack((other, one, way))]
-            return labelled(hosts, np.concatenate(both))
+            return label_links(hosts, np.concatenate(both))
 
         have = ends(np.array(self.patches, dtype=np.int64))
         want = ends(np.column_stack((self.nodes, found.field)))
-        return spread(have, want, self.kind, found.place, seed=seed)
+        return spread_hosts(have, want, self.kind, found.place, seed=seed)
 
     def exhausted(self, found: Found, *, swaps: bool) -> tuple[Found, bool]:
         """Search all panel groups, and with ``swaps`` all orders.
@@ -298,7 +298,7 @@ class Problem:
         found[left[link[chosen > 0]]] = at[chosen > 0]
         return found
 
-    def _known(self, place: Sequence[int], given: Sequence[IntArray], seed: int) -> list[IntArray]:
+    def _list_fitting(self, place: Sequence[int], given: Sequence[IntArray], seed: int) -> list[IntArray]:
         """Return the given panel groups that fit, or new ones."""
         return [field for field in given if self._fits(place, field)] or self._split(place, seed)
 
@@ -312,7 +312,7 @@ class Problem:
         field = self.fields_of(zip(src.tolist(), dst.tolist(), part.tolist(), strict=True))
         return [] if field is None else [field]
 
-    def _turned(self, place: Sequence[int], field: IntArray, seed: int) -> Found:
+    def _turn_groups(self, place: Sequence[int], field: IntArray, seed: int) -> Found:
         most = self.could_keep(place)
         proposals = _TURNED // max(len(self.room), 2**8)
         proposals = min(proposals, proposals * _FEWER * most // max(len(self.nodes), 1))
@@ -367,7 +367,7 @@ class Problem:
         return Found(tuple(best[1].tolist()), best[0], int(kept))
 
 
-def labelled(nodes: int, links: IntArray) -> kernels.Labelled:
+def label_links(nodes: int, links: IntArray) -> kernels.Labelled:
     """Return links by end, from rows of labelled links.
 
     Rows are a node, the other end and a label; every link is listed from both ends.
@@ -378,7 +378,7 @@ def labelled(nodes: int, links: IntArray) -> kernels.Labelled:
     )
 
 
-def spread(
+def spread_hosts(
     have: kernels.Labelled, want: kernels.Labelled, kind: IntArray, place: Sequence[int], *, seed: int
 ) -> tuple[int, ...]:
     """Return hosts with many links between linked hosts.
@@ -394,7 +394,7 @@ def spread(
         node = int(rng.integers(len(place)))
         host = int(rng.choice(np.flatnonzero(kind == kind[place[node]])))
         other = np.array(place, dtype=np.int64)
-        kept = kernels.spread(have, want, kind, other, (node, host), random)
+        kept = kernels.spread_nodes(have, want, kind, other, (node, host), random)
         if kept > most:
             best, most = tuple(other.tolist()), kept
     return best

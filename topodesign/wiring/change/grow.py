@@ -13,10 +13,10 @@ from dataclasses import dataclass, replace
 from topodesign.base.claims import Proof
 from topodesign.base.errors import InfeasibleError, ParameterError
 from topodesign.topology.topology import Topology
-from topodesign.wiring.change.patches import Change, wired_topology
+from topodesign.wiring.change.patches import Change, make_topology
 from topodesign.wiring.inventory.devices import Fixed, Lane
 from topodesign.wiring.inventory.inventory import Inventory
-from topodesign.wiring.plan.cabling import Where, completed
+from topodesign.wiring.plan.cabling import Where, complete_cabling
 from topodesign.wiring.plan.cross_connects import CrossConnect
 from topodesign.wiring.plan.plan import WiringPlan
 from topodesign.wiring.plan.planner import lanes_needed, make_plan
@@ -109,7 +109,7 @@ def in_room(plan: WiringPlan, inventory: Inventory, wanted: Topology, own: Wirin
     If possible, the cabling is that of ``own``, a plan of the topology.
     """
     room = inventory if len(inventory.speeds) < 2 else inventory.at_speed(plan.speed)
-    fixed = _that_stay(room, plan.fixed)
+    fixed = _select_staying(room, plan.fixed)
     if own is not None:
         fixed = _with(fixed, (one for one in own.fixed if one.host in own.node and _exists(room, one)))
     names = [host for host in plan.hosts if host in room.host]
@@ -124,8 +124,8 @@ def in_room(plan: WiringPlan, inventory: Inventory, wanted: Topology, own: Wirin
         raise InfeasibleError(f"{wanted.nodes} nodes do not fit on {len(room.hosts)} hosts")
     most = int(lanes_needed(wanted).max(initial=0))
     lanes = [min(most, room.host[name].lanes) for name in chosen]
-    cabled = completed(room, fixed, chosen, lanes, plan.mode)
-    return _moved(plan, room, names, cabled)
+    cabled = complete_cabling(room, fixed, chosen, lanes, plan.mode)
+    return _move_wiring(plan, room, names, cabled)
 
 
 def with_cables_moved(
@@ -136,8 +136,8 @@ def with_cables_moved(
     Fixed cables stay if their ends are still wanted.
     """
     room = inventory if len(inventory.speeds) < 2 else inventory.at_speed(plan.speed)
-    fresh, cabled = recabled(room, _that_stay(room, plan.fixed), wanted, plan, seed=seed)
-    found = _moved(plan, room, [host for host in plan.hosts if host in room.host], cabled)
+    fresh, cabled = recable(room, _select_staying(room, plan.fixed), wanted, plan, seed=seed)
+    found = _move_wiring(plan, room, [host for host in plan.hosts if host in room.host], cabled)
     new = {one.source: one for one in found.laid}
     pairs = [(one, new.get(one.source)) for one in found.drawn]
     moved = tuple((one, other) for one, other in pairs if other is not None)
@@ -146,18 +146,18 @@ def with_cables_moved(
     return replace(found, laid=laid, drawn=drawn, moved=moved), fresh
 
 
-def _moved(plan: WiringPlan, room: Inventory, names: Sequence[str], cabled: tuple[Fixed, ...]) -> Moved:
+def _move_wiring(plan: WiringPlan, room: Inventory, names: Sequence[str], cabled: tuple[Fixed, ...]) -> Moved:
     """Return a wiring over other fixed cabling."""
     there = set(cabled)
     stay = tuple(connect for connect in plan.connects if {connect.a, connect.b} <= there)
     lost = tuple(connect for connect in plan.connects if not {connect.a, connect.b} <= there)
-    before = WiringPlan(room, wired_topology(names, stay), tuple(names), plan.mode, stay, cabled)
+    before = WiringPlan(room, make_topology(names, stay), tuple(names), plan.mode, stay, cabled)
     old = set(plan.fixed)
     laid = tuple(one for one in cabled if one not in old)
     return Moved(before, lost, laid, tuple(one for one in plan.fixed if one not in there))
 
 
-def _that_stay(room: Inventory, fixed: tuple[Fixed, ...]) -> tuple[Fixed, ...]:
+def _select_staying(room: Inventory, fixed: tuple[Fixed, ...]) -> tuple[Fixed, ...]:
     """Return a site's cabling, with other cables that fit."""
     return _with(room.cabling, (one for one in fixed if _exists(room, one)))
 
@@ -179,7 +179,7 @@ def _exists(room: Inventory, one: Fixed) -> bool:
     return one.lane <= lanes and (not pods or host.pod in pods)
 
 
-def recabled(
+def recable(
     room: Inventory, fixed: Sequence[Fixed], wanted: Topology, plan: WiringPlan, *, seed: int
 ) -> tuple[WiringPlan, tuple[Fixed, ...]]:
     """Return a fresh plan and cabling that keeps old cables.
@@ -208,5 +208,5 @@ def recabled(
         else:
             idle.add(one.source)
     lanes = [spots.total() for spots in needed.values()]
-    cabled = completed(room, kept, list(needed), lanes, plan.mode, wanted=needed, first=idle)
+    cabled = complete_cabling(room, kept, list(needed), lanes, plan.mode, wanted=needed, first=idle)
     return replace(fresh, inventory=room), cabled

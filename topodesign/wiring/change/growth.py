@@ -26,7 +26,7 @@ from topodesign.base.options import read, takes
 from topodesign.base.progress import Progress, tell
 from topodesign.base.records import Table
 from topodesign.base.units import format_time
-from topodesign.base.wording import counted
+from topodesign.base.wording import count_noun
 from topodesign.catalog.lookup import CatalogLike
 from topodesign.finder import sources
 from topodesign.finder.answer import Answer
@@ -40,7 +40,7 @@ from topodesign.topology.library import TopologyLike
 from topodesign.topology.topology import IntArray, Topology
 from topodesign.wiring.change.change import fewest_moves
 from topodesign.wiring.change.grow import in_room
-from topodesign.wiring.change.patches import wired_topology
+from topodesign.wiring.change.patches import make_topology
 from topodesign.wiring.change.relabel import most_kept
 from topodesign.wiring.inventory.answers import extend_room
 from topodesign.wiring.plan.files import WiringLike, as_wiring
@@ -256,7 +256,7 @@ class GrowingSite:
         self.used: IntArray = np.array(Counter(map(tuple, used.tolist())).most_common(1)[0][0], dtype=np.int64)
         self.degree = int(self.used.sum())
         hosts = [*plan.hosts, *(f" {place}" for place in range(nodes - self.old))]
-        self.existing = wired_topology(hosts, plan.connects)
+        self.existing = make_topology(hosts, plan.connects)
 
     def place(self, entry: Entry, seed: int) -> Grown | None:
         """Return the change to a topology in a room with enough hosts, or None."""
@@ -291,13 +291,13 @@ class GrowingSite:
             here = [(u, v) for u, v, place in self.patches if place == field]
             ends = [rng.permutation(np.repeat(new, width)).tolist() for _ in range(1 if self.duplex else 2)]
             inner = int(share * len(ends[0])) // (2 if self.duplex else 1)
-            made = _joined(ends, inner, linked)
+            made = _connect_lanes(ends, inner, linked)
             outer = len(ends[0]) // 2 if self.duplex else len(ends[0])
             gone = set(rng.choice(len(here), min(outer, len(here)), replace=False).tolist())
             for place in gone:
                 u, v = here[place]
-                x = _taken(ends[-1], lambda x, u=u: linked[u, x])  # type: ignore[misc]
-                y = _taken(ends[0], lambda y, v=v: linked[y, v])  # type: ignore[misc]
+                x = _find_taken(ends[-1], lambda x, u=u: linked[u, x])  # type: ignore[misc]
+                y = _find_taken(ends[0], lambda y, v=v: linked[y, v])  # type: ignore[misc]
                 if x is None or y is None:
                     return None
                 made += [(u, x), (y, v)]
@@ -308,12 +308,12 @@ class GrowingSite:
         return Topology.from_links(self.nodes, both), moves
 
 
-def _joined(ends: list[list[int]], count: int, linked: Counter[tuple[int, int]]) -> list[tuple[int, int]]:
+def _connect_lanes(ends: list[list[int]], count: int, linked: Counter[tuple[int, int]]) -> list[tuple[int, int]]:
     """Connect lanes of new nodes to each other."""
     made: list[tuple[int, int]] = []
     for _ in range(count):
         x = ends[0].pop()
-        y = _taken(ends[-1], lambda y, x=x: y == x or linked[x, y])  # type: ignore[misc]
+        y = _find_taken(ends[-1], lambda y, x=x: y == x or linked[x, y])  # type: ignore[misc]
         if y is None:
             ends[0].append(x)
             break
@@ -322,7 +322,7 @@ def _joined(ends: list[list[int]], count: int, linked: Counter[tuple[int, int]])
     return made
 
 
-def _taken(ends: list[int], bad: Callable[[int], object]) -> int | None:
+def _find_taken(ends: list[int], bad: Callable[[int], object]) -> int | None:
     for place in range(len(ends) - 1, max(len(ends) - 1 - _REDRAWN, -1), -1):
         if not bad(ends[place]):
             return ends.pop(place)
@@ -332,7 +332,7 @@ def _taken(ends: list[int], bad: Callable[[int], object]) -> int | None:
 def _find_fastest(room: GrowingSite, share: Fraction, asked: Question, seed: int) -> Grown | None:
     """Return the fastest insertion of nodes with a lane share."""
     more = f", {100 * share}% of their lanes joined" if share else ""
-    name = f"{counted(room.nodes - room.old, 'node')} inserted{more}"
+    name = f"{count_noun(room.nodes - room.old, 'node')} inserted{more}"
     rng = np.random.default_rng(seed)
     found: list[Grown] = []
     for _ in range(_TRIES):

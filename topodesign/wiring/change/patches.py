@@ -205,7 +205,7 @@ class Change(Declared):
         return [job.words for job in jobs(self.after, self.removed, self.made)]
 
 
-def wired_topology(hosts: Sequence[str], connects: Iterable[CrossConnect]) -> Topology:
+def make_topology(hosts: Sequence[str], connects: Iterable[CrossConnect]) -> Topology:
     """Return the links of patches between given hosts."""
     number = {host: node for node, host in enumerate(hosts)}
     both = [(a.host, b.host) for connect in connects for a, b in connect.ways]
@@ -213,7 +213,7 @@ def wired_topology(hosts: Sequence[str], connects: Iterable[CrossConnect]) -> To
     return Topology.from_links(len(hosts), links)
 
 
-def _numbered(connect: CrossConnect, number: dict[str, int]) -> CrossConnect:
+def _renumber(connect: CrossConnect, number: dict[str, int]) -> CrossConnect:
     link = number[connect.a.host], number[connect.b.host]
     return CrossConnect(connect.cable, connect.mode, link, connect.a, connect.b)
 
@@ -304,8 +304,8 @@ class Patches:
     def changed(self, wanted: Topology, hosts: tuple[str, ...], made: Iterable[CrossConnect], at_least: int) -> Change:
         """Return the checked change to the kept and new patches."""
         number = {host: node for node, host in enumerate(hosts)}
-        new = tuple(_numbered(connect, number) for connect in made)
-        old = (_numbered(connect, number) for connect in self.kept)
+        new = tuple(_renumber(connect, number) for connect in made)
+        old = (_renumber(connect, number) for connect in self.kept)
         connects = tuple(sorted((*old, *new), key=self.place))
         after = WiringPlan(self.plan.inventory, wanted, hosts, self.plan.mode, connects, self.plan.fixed)
         check_plan(after)
@@ -333,7 +333,7 @@ class Patches:
         for pair in ends:
             places = (Fibre(*end.place, side) for end, side in zip(pair, self.sides, strict=True))
             options.append(dict.fromkeys(plugged[fibre] for fibre in places if fibre in plugged))
-        found = _one_each(options)
+        found = _assign_distinct(options)
         used = {connect.cable for connect in self.plan.connects}
         fresh = (name for name in map("C{}".format, itertools.count(len(used) + 1)) if name not in used)
         for number in range(len(ends)):
@@ -367,7 +367,7 @@ def _wishes(prefer: Iterable[CrossConnect]) -> dict[Pair, list[tuple[str, End, E
     return wishes
 
 
-def _one_each(options: list[dict[str, None]]) -> dict[int, str]:
+def _assign_distinct(options: list[dict[str, None]]) -> dict[int, str]:
     """Assign distinct options to numbers, as many as possible.
 
     The number is maximum if no option is wanted more than twice.

@@ -12,7 +12,7 @@ from topodesign.topology.automorphisms import find_automorphisms
 from topodesign.topology.isomorphism import isomorphism
 from topodesign.topology.topology import IntArray, Topology
 from topodesign.wiring.change.field_kernels import Labelled
-from topodesign.wiring.change.fields import labelled, spread
+from topodesign.wiring.change.fields import label_links, spread_hosts
 from topodesign.wiring.change.relabel_kernels import ONE, Matrix, anneal, exhaust
 from topodesign.wiring.plan.decompose import unit_links, without_loops
 
@@ -94,10 +94,10 @@ def _anneal(
 
     def labels(topology: Topology) -> Labelled:
         arcs = np.column_stack(unit_links(topology))
-        return labelled(nodes, np.concatenate([np.insert(arcs[:, ::way], 2, way, axis=1) for way in (1, -1)]))
+        return label_links(nodes, np.concatenate([np.insert(arcs[:, ::way], 2, way, axis=1) for way in (1, -1)]))
 
     alike = np.zeros(nodes, dtype=np.int64)
-    spread_out = spread(labels(existing), labels(wanted), alike, best.place, seed=seed)
+    spread_out = spread_hosts(labels(existing), labels(wanted), alike, best.place, seed=seed)
     rows = [np.flatnonzero(matrix[row] + matrix[:, row]) for matrix in (want, have) for row in range(nodes)]
     near = np.concatenate(rows).astype(np.int64)
     start = np.concatenate(([0], np.cumsum([len(row) for row in rows]))).astype(np.int64)

@@ -10,14 +10,14 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from topodesign.base.compiled import Ints, Masks, compiled, next_random
+from topodesign.base.compiled import Ints, Masks, compile_kernel, next_random
 
 Matrix = NDArray[np.int16]  # links between each two nodes, or rows of nodes
 
 ONE = 2**16  # acceptance of the annealing is counted in parts of this
 
 
-@compiled
+@compile_kernel
 def _count_kept(have: Matrix, want: Matrix, place: Ints) -> int:
     """Return how many links a placement keeps."""
     total = 0
@@ -28,8 +28,10 @@ def _count_kept(have: Matrix, want: Matrix, place: Ints) -> int:
     return total
 
 
-@compiled
-def _held(have: Matrix, want: Matrix, near: Ints, start: Ints, place: Ints, node: np.int64, other: np.int64) -> int:
+@compile_kernel
+def _count_held(
+    have: Matrix, want: Matrix, near: Ints, start: Ints, place: Ints, node: np.int64, other: np.int64
+) -> int:
     """Return the links kept between a node and all others but one."""
     total = 0
     here = place[node]
@@ -41,7 +43,7 @@ def _held(have: Matrix, want: Matrix, near: Ints, start: Ints, place: Ints, node
     return total
 
 
-@compiled
+@compile_kernel
 def anneal(
     have: Matrix, want: Matrix, near: Ints, start: Ints, place: Ints, proposals: int, warmth: int, seed: Masks
 ) -> int:
@@ -70,11 +72,11 @@ def anneal(
                 y = occupant[near[first + np.int64(next_random(seed) % np.uint64(row))]]
         if x == y:
             continue
-        before = _held(have, want, near, start, place, x, y) + _held(have, want, near, start, place, y, x)
+        before = _count_held(have, want, near, start, place, x, y) + _count_held(have, want, near, start, place, y, x)
         a, b = place[x], place[y]
         before += min(want[x, y], have[a, b]) + min(want[y, x], have[b, a])
         place[x], place[y] = b, a
-        after = _held(have, want, near, start, place, x, y) + _held(have, want, near, start, place, y, x)
+        after = _count_held(have, want, near, start, place, x, y) + _count_held(have, want, near, start, place, y, x)
         after += min(want[x, y], have[b, a]) + min(want[y, x], have[a, b])
         chance = ONE
         for _ in range(before - after):
@@ -91,7 +93,7 @@ def anneal(
     return best
 
 
-@compiled
+@compile_kernel
 def _most(matrix: Ints, free_row: NDArray[np.bool_], free_column: NDArray[np.bool_]) -> int:
     """Return an upper bound on an assignment."""
     rows, columns = 0, 0
@@ -107,7 +109,7 @@ def _most(matrix: Ints, free_row: NDArray[np.bool_], free_column: NDArray[np.boo
     return min(rows, columns)
 
 
-@compiled
+@compile_kernel
 def exhaust(
     one: Matrix, other: Matrix, order: Ints, group: Matrix, best: Ints, least: int, grain: int, limit: int
 ) -> int:

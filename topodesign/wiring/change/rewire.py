@@ -14,9 +14,9 @@ from topodesign.base.arguments import as_integer, as_seed
 from topodesign.base.claims import Among, Claim, fastest_of
 from topodesign.base.declared import Declared, key
 from topodesign.base.errors import InfeasibleError, ParameterError
-from topodesign.base.progress import each
+from topodesign.base.progress import iterate_with_progress
 from topodesign.base.records import Result
-from topodesign.base.wording import counted
+from topodesign.base.wording import count_noun
 from topodesign.fabrics.places import as_topology
 from topodesign.topology.library import TopologyLike
 from topodesign.topology.topology import Topology
@@ -208,13 +208,13 @@ class Rewiring(Result):
         change = self.change
         if not change.moves:
             return "nothing has to move"
-        stay = f"{counted(change.kept, 'patch', 'patches')} of {len(change.before.connects)} stay"
+        stay = f"{count_noun(change.kept, 'patch', 'patches')} of {len(change.before.connects)} stay"
         of = ""
         if change.claim.gap:
             so = change.least_so
             least = "that few" if so == change.moves else f"{so}"
             of = f" of {change.at_least}" + ("" if change.placed else f"; with these hosts as nodes {least} are needed")
-        return f"{counted(change.moves, 'move')}; {stay} ({change.claim.verdict}{of})"
+        return f"{count_noun(change.moves, 'move')}; {stay} ({change.claim.verdict}{of})"
 
     def __str__(self) -> str:
         lines = [*filter(None, [self.target]), self.heading()]
@@ -225,10 +225,10 @@ class Rewiring(Result):
         if self.after.hosts != self.change.before.hosts:
             lines.append("hosts in the order of the nodes: " + " ".join(self.after.hosts))
         for words, cables in (("lay", self.laid), ("no longer needed:", self.drawn)):
-            lines += ["", f"{words} {counted(len(cables), 'fixed cable')}"] if cables else []
-            lines += [f"  {self._fixed_words(fixed)}" for fixed in cables]
+            lines += ["", f"{words} {count_noun(len(cables), 'fixed cable')}"] if cables else []
+            lines += [f"  {self._describe_fixed(fixed)}" for fixed in cables]
         if self.cables:
-            count = counted(len(self.cables), "fixed cable")
+            count = count_noun(len(self.cables), "fixed cable")
             lines += ["", f"move {count}, as no way was found that leaves all in place; each when its patch is gone"]
         lines += [
             f"  {old.host} {old.port}/{old.lane}: {old.panel} {old.panel_port} -> {new.panel} {new.panel_port}"
@@ -242,8 +242,8 @@ class Rewiring(Result):
         grows = len(set(self.after.hosts) - set(self.change.before.hosts)) > 0
         for number, one in enumerate(self.work, start=1):
             stage, walk = one.stage, one.walk
-            count = counted(max(len(stage.removed), len(stage.made)), "move")
-            dark = f"a host has at most {counted(stage.dark, 'dark link')}"
+            count = count_noun(max(len(stage.removed), len(stage.made)), "move")
+            dark = f"a host has at most {count_noun(stage.dark, 'dark link')}"
             joined = f"{stage.after.nodes} hosts, " if grows else ""
             way = f"; {format_metres(walk.metres)} m to walk" if walk.metres else ""
             lines += ["", f"stage {number} of {len(self.stages)}: {count}; {dark}{way}"]
@@ -254,7 +254,7 @@ class Rewiring(Result):
                 lines += [line for visit in walk.visits for line in self._at_panel(*visit)]
         return "\n".join(lines)
 
-    def _fixed_words(self, fixed: Fixed) -> str:
+    def _describe_fixed(self, fixed: Fixed) -> str:
         """Return a fixed cable's ends, with metres if new."""
         port = self.after.inventory.port.get(fixed.socket)
         name = f"{fixed.port}/{fixed.lane}" if port is None else interface_name(fixed.port, fixed.lane, port.lanes)
@@ -344,9 +344,9 @@ def change_wiring(
     before = as_wiring(plan)
     target, own = "", None
     if isinstance(wanted, int):
-        target, topology = _grown(before, wanted, None if inventory is None else as_inventory(inventory))
+        target, topology = _grow_topology(before, wanted, None if inventory is None else as_inventory(inventory))
     else:
-        own = _wanted_plan(wanted)
+        own = _get_wanted_plan(wanted)
         topology = as_topology(wanted) if own is None else own.topology
     before = before if topology.is_duplex else as_simplex(before)
     own = own if own is None or topology.is_duplex else as_simplex(own)
@@ -356,7 +356,7 @@ def change_wiring(
     try:
         if room is not None or topology.nodes > len({fixed.host for fixed in before.fixed}):
             moved = in_room(before, before.inventory if room is None else room, topology, own)
-        kept = _kept_hosts(moved, topology.nodes, own) if keep_hosts else None
+        kept = _list_kept_hosts(moved, topology.nodes, own) if keep_hosts else None
         change = moved.with_lost(fewest_moves(moved.plan, topology, hosts=kept, seed=seed, own=own))
     except InfeasibleError as error:
         if room is None or room.cabling:
@@ -365,20 +365,23 @@ def change_wiring(
             moved, own = with_cables_moved(before, room, topology, seed=seed)
         except InfeasibleError:
             raise error from None
-        kept = _kept_hosts(moved, topology.nodes, None) if keep_hosts else None
+        kept = _list_kept_hosts(moved, topology.nodes, None) if keep_hosts else None
         change = moved.with_lost(fewest_moves(moved.plan, topology, hosts=kept, seed=seed, own=own))
     before = moved.plan
     most = None if downtime else most_dark
     found = stages(change, most)
     if walk:
-        change, found = _walked_less(moved, change, found, kept, own=own, most_dark=most, seed=seed)
+        change, found = _shorten_walks(moved, change, found, kept, own=own, most_dark=most, seed=seed)
     told, speed = None, before.speed
     if is_told(throughput, topology.nodes):
-        told = tuple((strength(stage.during, speed), strength(stage.after, speed)) for stage in each(found, progress))
+        told = tuple(
+            (strength(stage.during, speed), strength(stage.after, speed))
+            for stage in iterate_with_progress(found, progress)
+        )
     return Rewiring(change, found, told, moved.laid, moved.drawn, moved.moved, target, tuple(renamed.items()))
 
 
-def _grown(plan: WiringPlan, nodes: int, inventory: Inventory | None) -> tuple[str, Topology]:
+def _grow_topology(plan: WiringPlan, nodes: int, inventory: Inventory | None) -> tuple[str, Topology]:
     """Return the topology with the fewest moves, and its description."""
     from topodesign.wiring.change.growth import grow  # noqa: PLC0415  the finder and the catalog
 
@@ -388,14 +391,14 @@ def _grown(plan: WiringPlan, nodes: int, inventory: Inventory | None) -> tuple[s
     found = grow(plan, nodes, plan.topology.degree, bidirectional=plan.mode == "duplex")
     nearest, fastest = found.topologies[0], found.fastest
     cost = nearest.entry.cost
-    words = f"{nodes} hosts: {nearest.name}, {counted(cost.steps, 'step')}, y {float(cost.bandwidth):.4g}"
+    words = f"{nodes} hosts: {nearest.name}, {count_noun(cost.steps, 'step')}, y {float(cost.bandwidth):.4g}"
     if fastest.spec != nearest.name:
         other = next(one for one in found.topologies if one.entry is fastest)
-        words += f"; {fastest_of(Among.FOUND)}, {other.name}, needs {counted(other.moves, 'move')} ('pareto --near')"
+        words += f"; {fastest_of(Among.FOUND)}, {other.name}, needs {count_noun(other.moves, 'move')} ('pareto --near')"
     return words, nearest.topology
 
 
-def _kept_hosts(moved: Moved, nodes: int, own: WiringPlan | None) -> tuple[str, ...]:
+def _list_kept_hosts(moved: Moved, nodes: int, own: WiringPlan | None) -> tuple[str, ...]:
     """Return the hosts to keep as nodes."""
     if own is not None:
         return own.hosts
@@ -407,7 +410,7 @@ def _kept_hosts(moved: Moved, nodes: int, own: WiringPlan | None) -> tuple[str, 
     return hosts
 
 
-def _walked_less(
+def _shorten_walks(
     moved: Moved,
     change: Change,
     found: tuple[Stage, ...],
@@ -438,7 +441,7 @@ def _walked_less(
     return replace(best.change, at_least=max(change.at_least, best.change.at_least)), best.stages
 
 
-def _wanted_plan(wanted: TopologyLike | WiringPlan) -> WiringPlan | None:
+def _get_wanted_plan(wanted: TopologyLike | WiringPlan) -> WiringPlan | None:
     """Return the wanted plan; None for a topology."""
     if isinstance(wanted, str | Path) and names_wiring(Path(wanted)):
         return load_wiring(wanted)

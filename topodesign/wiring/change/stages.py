@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topodesign.base.errors import InfeasibleError, ParameterError
-from topodesign.base.wording import counted
+from topodesign.base.wording import count_noun
 from topodesign.topology.topology import Topology
 from topodesign.wiring.change.patches import Change, Job, Key, Patches, Spot, jobs
 from topodesign.wiring.inventory.inventory import Inventory, distance
@@ -111,19 +111,19 @@ class _Work:
         chains = [self.open, *self.chains] if self.open else self.chains
         whole = self._few_dark(chains, most_dark)
         if self.graph.connected(self.lit):
-            jobs = _joined(self._survivors(whole)) or self._part(chains, most_dark)
+            jobs = _join_chains(self._survivors(whole)) or self._part(chains, most_dark)
         else:  # what is not connected cannot stay so
-            jobs = _joined(whole) or next(filter(None, (self._few(chain, most_dark) for chain in chains)), [])
+            jobs = _join_chains(whole) or next(filter(None, (self._few(chain, most_dark) for chain in chains)), [])
         if not jobs:
             raise InfeasibleError(
-                f"no order of the moves is found with at most {counted(most_dark, 'dark link')} a host and a fabric "
+                f"no order of the moves is found with at most {count_noun(most_dark, 'dark link')} a host and a fabric "
                 f"that stays connected ({sum(map(len, chains))} moves are left); allow more dark links, or downtime"
             )
         return self.move(jobs)
 
     def move(self, jobs: list[int]) -> Stage:
         """Move the patches of some jobs in one stage."""
-        gone = self._gone(jobs)
+        gone = self._list_removed(jobs)
         self.lit[gone] = False
         self._darken(gone, 1)
         during, dark = self.graph.topology(self.lit), max(self.dark, default=0)
@@ -142,13 +142,13 @@ class _Work:
             if rest and len(rest) < len(chain):
                 self.open += rest
         self.chains = [rest for chain, rest in zip(self.chains, left, strict=True) if len(rest) == len(chain)]
-        hosts = self._joined_hosts() if self.open or self.chains else self.last_hosts
+        hosts = self._connect_hosts() if self.open or self.chains else self.last_hosts
         known = next((graph for graph in (self.graph, self.whole) if graph.hosts == hosts), None)
         after = (known or _Graph(hosts, self.patches)).topology(self.lit)
         removed = tuple(self.patches[number] for number in gone)
         return Stage(removed, tuple(self.patches[number] for number in made), dark, during, after)
 
-    def _joined_hosts(self) -> tuple[str, ...]:
+    def _connect_hosts(self) -> tuple[str, ...]:
         """Return the common hosts, with connected new hosts."""
         if len(self.hosts) == len(self.last_hosts) or not self.hosts or not self.graph.connected(self.lit):
             return self.hosts
@@ -160,7 +160,7 @@ class _Work:
         chosen: list[list[int]] = []
         gone: dict[int, None] = {}
         for chain in chains:
-            new = [number for number in self._gone(chain) if number not in gone]
+            new = [number for number in self._list_removed(chain) if number not in gone]
             self._darken(new, 1)
             if any(self.dark[key] > most_dark for number in new for key in self.keys[number]):
                 self._darken(new, -1)
@@ -172,13 +172,13 @@ class _Work:
 
     def _few(self, chain: list[int], most_dark: int) -> list[int]:
         """Return a chain's jobs that jointly darken few links."""
-        order = sorted(chain, key=lambda job: len(self._gone([job])))
-        return _joined(self._few_dark([[job] for job in order], most_dark))
+        order = sorted(chain, key=lambda job: len(self._list_removed([job])))
+        return _join_chains(self._few_dark([[job] for job in order], most_dark))
 
     def _part(self, chains: list[list[int]], most_dark: int) -> list[int]:
         """Return the movable part of one chain."""
         for chain in chains:
-            part = _joined(self._survivors([[job] for job in self._few(chain, most_dark)]))
+            part = _join_chains(self._survivors([[job] for job in self._few(chain, most_dark)]))
             if part:
                 return part
         return []
@@ -186,14 +186,14 @@ class _Work:
     def _survivors(self, chains: list[list[int]]) -> list[list[int]]:
         """Return chains that jointly leave the fabric connected."""
         taken: list[list[int]] = []
-        found = self._taken(chains, taken)
+        found = self._take_chains(chains, taken)
         for gone in taken:
             self.lit[gone] = True
         return found
 
-    def _taken(self, chains: list[list[int]], taken: list[list[int]]) -> list[list[int]]:
+    def _take_chains(self, chains: list[list[int]], taken: list[list[int]]) -> list[list[int]]:
         """Take chains that the fabric survives, by halving."""
-        gone = self._gone(_joined(chains))
+        gone = self._list_removed(_join_chains(chains))
         self.lit[gone] = False
         if self.graph.connected(self.lit):
             taken.append(gone)
@@ -202,10 +202,10 @@ class _Work:
         if len(chains) <= 1:
             return []
         half = len(chains) // 2
-        first = self._taken(chains[:half], taken)
-        return first + self._taken(chains[half:], taken)
+        first = self._take_chains(chains[:half], taken)
+        return first + self._take_chains(chains[half:], taken)
 
-    def _gone(self, jobs: Iterable[int]) -> list[int]:
+    def _list_removed(self, jobs: Iterable[int]) -> list[int]:
         """Return the patches to remove for some jobs."""
         return [n for n in dict.fromkeys(n for job in jobs for n in self.needs[job]) if self.lit[n]]
 
@@ -248,7 +248,7 @@ class _Graph:
         return dict(zip(self.hosts, connected_components(matrix, connection="strong")[1].tolist(), strict=True))
 
 
-def _joined(chains: Iterable[list[int]]) -> list[int]:
+def _join_chains(chains: Iterable[list[int]]) -> list[int]:
     return [job for chain in chains for job in chain]
 
 
@@ -342,7 +342,7 @@ def _shortest(apart: Table) -> list[int]:
     """Return the order of a short open route."""
     if len(apart) <= MOST_EXACT:
         return _exact(apart)
-    ways = (_turned(_nearest(apart, start), apart) for start in range(min(len(apart), _MOST_STARTS)))
+    ways = (_shorten_route(_nearest(apart, start), apart) for start in range(min(len(apart), _MOST_STARTS)))
     return min(ways, key=lambda way: _metres(way, apart))
 
 
@@ -375,7 +375,7 @@ def _nearest(apart: Table, start: int) -> list[int]:
     return way
 
 
-def _turned(way: list[int], apart: Table) -> list[int]:
+def _shorten_route(way: list[int], apart: Table) -> list[int]:
     """Reverse segments of a route while that shortens it."""
     for _ in range(_TURNS):
         metres = _metres(way, apart)
@@ -418,7 +418,7 @@ def with_less_way(change: Change) -> Change:
             for one, other in itertools.combinations(places, 2):
                 if (tries := tries - 1) < 0:
                     return best
-                swapped = _swapped([(connect.a, connect.b) for connect in best.made], one, other)
+                swapped = _swap_ends([(connect.a, connect.b) for connect in best.made], one, other)
                 candidate = wiring.with_ends(best, swapped)
                 less = walk_of(candidate.after, candidate.removed, candidate.made).metres
                 if less is not None and less < metres:
@@ -428,7 +428,7 @@ def with_less_way(change: Change) -> Change:
     return best
 
 
-def _swapped(ends: list[tuple[End, End]], one: tuple[int, int], other: tuple[int, int]) -> list[tuple[End, End]]:
+def _swap_ends(ends: list[tuple[End, End]], one: tuple[int, int], other: tuple[int, int]) -> list[tuple[End, End]]:
     found = [list(pair) for pair in ends]
     (i, j), (k, m) = one, other
     found[i][j], found[k][m] = found[k][m], found[i][j]

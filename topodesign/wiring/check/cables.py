@@ -12,7 +12,7 @@ from pathlib import Path
 from topodesign.base.arguments import as_path
 from topodesign.base.errors import FileFormatError
 from topodesign.base.file_kinds import FileKind, expecting, kind_of
-from topodesign.base.tables import named_columns
+from topodesign.base.tables import read_named_columns
 from topodesign.base.text_files import read_text
 from topodesign.wiring.check.evidence import Observed
 from topodesign.wiring.exports.formats.patches import COLUMNS
@@ -103,7 +103,7 @@ def read_patches(path: Path, plan: WiringPlan) -> Observed:
     """Read a patch list as exported by ``wire export --format patches``."""
     told, labels, room = PartialNet("the list of patches"), PortLabels(plan.inventory.panel_port), plan.inventory
     with expecting(path, FileKind.PATCHES):
-        for line, row in named_columns(read_text(path, (".csv",)), COLUMNS):
+        for line, row in read_named_columns(read_text(path, (".csv",)), COLUMNS):
             a, b = ((row[f"{end}_device"], labels.read(row[f"{end}_device"], row[f"{end}_port"])) for end in "ab")
             kind, sides = row["kind"], (row["a_side"].replace("+", ""), row["b_side"].replace("+", ""))
             number = int(row["a_lane"]) if is_number(row["a_lane"]) else 0

@@ -16,7 +16,7 @@ from topodesign.base.options import read, takes
 from topodesign.base.records import Result
 from topodesign.topology.isomorphism import isomorphism
 from topodesign.wiring.change.change import fewest_moves
-from topodesign.wiring.change.patches import Change, wired_topology
+from topodesign.wiring.change.patches import Change, make_topology
 from topodesign.wiring.check.as_cabled import as_cabled
 from topodesign.wiring.check.cables import read_as_built, read_export, read_switch
 from topodesign.wiring.check.evidence import Observed
@@ -228,7 +228,7 @@ def _checked(plan: WiringPlan, seen: Observed, seed: int) -> WiringCheck:  # noq
     real = as_cabled(plan, seen)
     view = View(real)
     connects, findings = view.built(), tuple(view.findings())
-    topology = wired_topology(plan.hosts, connects)
+    topology = make_topology(plan.hosts, connects)
     built = replace(real.plan, topology=topology, connects=connects)
     pairs = {(a.place, b.place) for connect in connects for a, b in connect.ways}
     to_plan = sum((connect.a.place, connect.b.place) not in pairs for connect in plan.connects)

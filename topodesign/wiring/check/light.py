@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from topodesign.base.errors import FileFormatError
 from topodesign.base.strict_json import parse_json
-from topodesign.base.tables import named_columns
+from topodesign.base.tables import read_named_columns
 from topodesign.base.text_files import naming, read_text
 
 LIGHT_COLUMNS = ("host", "port", "rx_dbm")
@@ -92,7 +92,7 @@ def _of_file(path: Path) -> list[Power]:
 
 
 def _of_table(text: str) -> Iterator[Power]:
-    for line, row in named_columns(text, LIGHT_COLUMNS):
+    for line, row in read_named_columns(text, LIGHT_COLUMNS):
         host, interface, power = (row[name].strip() for name in LIGHT_COLUMNS)
         yield Power(host, interface, None, _dbm(power or "-inf", f"line {line}"))
 

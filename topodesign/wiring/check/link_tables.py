@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from topodesign.base.errors import FileFormatError
-from topodesign.base.tables import Located, csv_rows, named_columns, parse_yaml
+from topodesign.base.tables import Located, csv_rows, parse_yaml, read_named_columns
 from topodesign.wiring.check.outputs import Neighbour, Told
 
 COLUMNS = ("host", "port", "neighbour_host", "neighbour_port")
@@ -31,13 +31,13 @@ def read_link_table(text: str) -> Told:
     head = [cells for _, (_, cells) in zip(range(_MOST_HEADS), rows, strict=False)]
     first = {cell.strip() for cell in head[0]} if head else set()
     if first.issuperset(_SONIC):
-        cables = [tuple(row[name].strip() for name in _SONIC) for _, row in named_columns(text, _SONIC)]
+        cables = [tuple(row[name].strip() for name in _SONIC) for _, row in read_named_columns(text, _SONIC)]
         return _both_ways([(a, p, b, q) for a, p, b, q in cables])
     place = next((number for number, cells in enumerate(head) if _cut_sheet(cells)), None)
     if place is not None:
         return _both_ways(list(_cables_of_sheet(text, place)))
     entries, hosts = [], []
-    for _, row in named_columns(text, COLUMNS, lambda name: name.strip().replace("neighbor", "neighbour")):
+    for _, row in read_named_columns(text, COLUMNS, lambda name: name.strip().replace("neighbor", "neighbour")):
         host, interface, chassis, port = (row[name].strip() for name in COLUMNS)
         hosts.append(host)
         if chassis or port:

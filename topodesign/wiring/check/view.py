@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Literal
 
 from topodesign.base.declared import Declared, key
-from topodesign.base.wording import counted
+from topodesign.base.wording import count_noun
 from topodesign.wiring.change.patches import place_name
 from topodesign.wiring.check.as_cabled import AsCabled, FixedNames, Ways, find_cycles
 from topodesign.wiring.check.evidence import Sighting
@@ -277,7 +277,7 @@ class View:
         if interfaces:
             count = len([one for one in seen.sightings if not one.whole])
             words = (
-                f"{counted(count, 'neighbour is', 'neighbours are')} reported by names of interfaces that the "
+                f"{count_noun(count, 'neighbour is', 'neighbours are')} reported by names of interfaces that the "
                 "inventory lacks, so the cables are lit, and count as planned where hosts allow it; name them in a "
                 "table (--interfaces, columns host,port,interface), by the nearest names so:"
             )
@@ -338,7 +338,7 @@ class View:
             words = f"{seen[0]}, which is planned at none of the ports that it may be ({lanes})"
             return Finding("link", self._of(link.receivers), words)
         if not link.far:
-            words = f"{link.host} hears less than {counted(link.planned, 'neighbour')} at {lanes}, under other names"
+            words = f"{link.host} hears less than {count_noun(link.planned, 'neighbour')} at {lanes}, under other names"
         else:
             words = f"{link.host} hears {link.far} {len(link.seen)} of {link.planned} times; planned is {lanes}"
         return Finding("link", self._of(link.receivers), words, seen)

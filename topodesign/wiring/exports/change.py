@@ -111,7 +111,10 @@ def _sections(change: Rewiring) -> Iterator[tuple[str, str, str]]:
     bill = [
         f"<tr>{cell(str(item.count))}{cell(item.kind)}{cell(_metres(item.length))}</tr>" for item in change.bill.items
     ]
-    before = [*table("Cables to buy in addition", _BUY, bill), *table("Fixed cables to lay", _CABLES, _laid(change))]
+    before = [
+        *table("Cables to buy in addition", _BUY, bill),
+        *table("Fixed cables to lay", _CABLES, _iterate_laid(change)),
+    ]
     if before:
         yield "before", "Before the first stage", "\n".join(before)
     now, lines, cords = change.change.before, change.to_records(), _cords(change)
@@ -146,7 +149,7 @@ def _cords(change: Rewiring) -> dict[str, str]:
     return found
 
 
-def _laid(change: Rewiring) -> Iterator[str]:
+def _iterate_laid(change: Rewiring) -> Iterator[str]:
     """Yield one row per lane of fixed cables to lay."""
     plan, net = change.after, change.after.net
     lengths = change.laid_lengths

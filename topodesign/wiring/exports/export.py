@@ -10,7 +10,7 @@ from typing import Unpack
 
 from topodesign.base.arguments import as_choice, as_path, as_text
 from topodesign.base.atomic import check_not_input, names_directory, write_directory, write_whole
-from topodesign.base.doors import EXPORTS, declared_in
+from topodesign.base.entry_points import EXPORTS, load_declared
 from topodesign.base.errors import ParameterError
 from topodesign.base.options import read, takes
 from topodesign.wiring.bringup.options import BringupOptions
@@ -22,7 +22,7 @@ from topodesign.wiring.switches.kinds import SPELLINGS, Spelling
 
 _FIRST = ("patches", "netbox", "switch_files", "graphs", "labels", "racks", "panels", "package", "bringup")
 FORMATS: dict[str, Format] = {
-    name: known for some in declared_in(formats.__name__, "FORMATS", _FIRST) for name, known in some.items()
+    name: known for some in load_declared(formats.__name__, "FORMATS", _FIRST) for name, known in some.items()
 }
 """The formats by name."""
 _PLAIN = {"only": False, "batch": False, "labels": False, "spelling": "ocs", "url": ""}

@@ -19,7 +19,7 @@ from topodesign.pricing.closed_form import price
 from topodesign.topology.automorphisms import Links
 from topodesign.topology.topology import IntArray, Topology
 from topodesign.wiring.change.change import fewest_moves
-from topodesign.wiring.change.patches import Change, Pair, usable, wired_topology
+from topodesign.wiring.change.patches import Change, Pair, make_topology, usable
 from topodesign.wiring.change.strength import Strength, strength
 from topodesign.wiring.plan.cross_connects import CrossConnect, End
 from topodesign.wiring.plan.decompose import without_loops
@@ -114,7 +114,7 @@ def losses(plan: WiringPlan, kinds: Sequence[FailureKind] = KINDS) -> dict[Failu
     return lost
 
 
-def lost_and_left(plan: WiringPlan, failure: Failure) -> tuple[list[CrossConnect], list[CrossConnect]]:
+def split_lost(plan: WiringPlan, failure: Failure) -> tuple[list[CrossConnect], list[CrossConnect]]:
     """Return the patches lost to a failure, and the others."""
     known = {
         "host": failure.device in plan.node,
@@ -140,14 +140,14 @@ def dead_ends(plan: WiringPlan, failure: Failure) -> frozenset[End]:
 
 def state_of(plan: WiringPlan, connects: Iterable[CrossConnect]) -> State:
     """Return the fabric state for the given patches."""
-    topology, nodes = linked_part(wired_topology(plan.hosts, connects))
+    topology, nodes = find_linked_part(make_topology(plan.hosts, connects))
     hosts = tuple(plan.hosts[node] for node in nodes.tolist())
     if topology is None:
         return State(None, hosts, None)
     return State(topology, hosts, dearer(topology, without_loops(plan.topology).degree))
 
 
-def linked_part(topology: Topology) -> tuple[Topology | None, IntArray]:
+def find_linked_part(topology: Topology) -> tuple[Topology | None, IntArray]:
     """Return the subtopology of nodes with links in and out.
 
     Only links within the subset count. The second value lists its nodes. The subtopology is None with fewer than two
@@ -223,7 +223,7 @@ def best_repair(plan: WiringPlan, failure: Failure, *, seed: int = 0) -> Repair 
     If spare lanes allow the topology as it was, that. Else the fibres that the failure left idle are joined to each
     other: all ways if there are few, else some drawn by the seed, and the best by steps and then bandwidth is taken.
     """
-    lost, left = lost_and_left(plan, failure)
+    lost, left = split_lost(plan, failure)
     best = state_of(plan, left)
     broken = _rest(plan, failure, left, best.hosts)
     if failure.kind != "host":

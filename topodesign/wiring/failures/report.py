@@ -12,10 +12,10 @@ from topodesign.base.cost import Cost
 from topodesign.base.declared import Declared, key
 from topodesign.base.errors import DisconnectedError, ParameterError
 from topodesign.base.records import Result
-from topodesign.pricing.repricing import Priced, priced
+from topodesign.pricing.repricing import Priced, price_topology
 from topodesign.topology.automorphisms import Links, find_symmetry, link_classes
 from topodesign.topology.topology import IntArray, Topology
-from topodesign.wiring.change.patches import wired_topology
+from topodesign.wiring.change.patches import make_topology
 from topodesign.wiring.change.strength import is_told
 from topodesign.wiring.failures.impact import (
     KINDS,
@@ -25,11 +25,11 @@ from topodesign.wiring.failures.impact import (
     State,
     best_repair,
     dearer,
-    linked_part,
+    find_linked_part,
     links_of,
     losses,
-    lost_and_left,
     order_key,
+    split_lost,
     state_of,
 )
 from topodesign.wiring.plan.cross_connects import CrossConnect
@@ -248,7 +248,7 @@ def _port_failure(plan: WiringPlan, port: str) -> Failure | None:
 
 def _consequence(plan: WiringPlan, alike: tuple[Failure, ...], told: bool, seed: int) -> Consequence:
     failure = alike[0]
-    lost, kept = lost_and_left(plan, failure)
+    lost, kept = split_lost(plan, failure)
     left, repair = state_of(plan, kept), best_repair(plan, failure, seed=seed)
     cut_off = tuple(host for host in plan.hosts if host not in left.hosts and host != failure.device)
     if told:
@@ -277,7 +277,7 @@ def rank(
     Failures that a symmetry of the wired topology turns into each other cost the same, so one of them is priced. Of
     that one only those sources are priced again that a lost link matters to. Both are exact.
     """
-    whole = wired_topology(plan.hosts, plan.connects)
+    whole = make_topology(plan.hosts, plan.connects)
     found = losses(plan, kinds)
     links = [links_of(plan, lost) for lost in found.values()]
     pricer = _Pricer(whole)
@@ -303,8 +303,8 @@ class _Pricer:
         self.ways: tuple[Priced, ...] = ()
         colours = np.zeros(whole.nodes, dtype=np.int64)
         if dearer(whole, whole.degree) is not None:
-            forth = priced(whole)
-            self.ways = forth, forth if whole.is_duplex else priced(whole.transpose())
+            forth = price_topology(whole)
+            self.ways = forth, forth if whole.is_duplex else price_topology(whole.transpose())
             looks = np.concatenate([_looks(way) for way in self.ways], axis=1)
             colours = np.unique(looks, axis=0, return_inverse=True)[1].reshape(-1)
         self.symmetry = find_symmetry(whole, colours)
@@ -315,7 +315,7 @@ class _Pricer:
         np.subtract.at(capacity, self.whole.link_index(*np.array(lost, dtype=np.int64).reshape(-1, 2).T), 1)
         kept = capacity > 0
         left = Topology.from_arrays(self.whole.nodes, self.whole.src[kept], self.whole.dst[kept], capacity[kept])
-        part, nodes = linked_part(left)
+        part, nodes = find_linked_part(left)
         if part is None or not self.ways or len(nodes) < left.nodes:
             return len(nodes), None if part is None else dearer(part, self.whole.degree)
         ways = [(self.ways[0], left)] if left.is_duplex else zip(self.ways, (left, left.transpose()), strict=True)

@@ -11,7 +11,7 @@ from itertools import count, cycle, islice
 from topodesign.base.arguments import as_choice, as_integer
 from topodesign.base.errors import ParameterError
 from topodesign.base.units import Quantity, as_bandwidth
-from topodesign.base.wording import counted
+from topodesign.base.wording import count_noun
 from topodesign.wiring.inventory import devices
 from topodesign.wiring.inventory.inventory import FIXED, CableType, Inventory
 
@@ -160,11 +160,11 @@ class LargerRoom:
         old, new = self.before, self.inventory
         hosts, panels = new.hosts[len(old.hosts) :], new.panels[len(old.panels) :]
         ports = sum(len(panel.ports) for panel in panels)
-        words = [f"{counted(len(hosts), 'host')} like {old.hosts[-1].name}"]
-        words += [f"{counted(len(panels), 'panel')} with {ports} ports"] if panels else []
+        words = [f"{count_noun(len(hosts), 'host')} like {old.hosts[-1].name}"]
+        words += [f"{count_noun(len(panels), 'panel')} with {ports} ports"] if panels else []
         for before, after in zip(old.panels, new.panels, strict=False):
             more = len(after.ports) - len(before.ports)
-            words += [f"{counted(more, 'more port')} at {after.name}"] if more else []
+            words += [f"{count_noun(more, 'more port')} at {after.name}"] if more else []
         free = "" if len(words) > 1 else "; the panels have enough ports"
         words += [f"{number} {kind} as fixed cables" for kind, number in self.cables.items()]
         return f"the room has {len(old.hosts)} hosts; for {len(new.hosts)} it needs {', '.join(words)}{free}"

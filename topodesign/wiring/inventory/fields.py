@@ -151,7 +151,7 @@ def parse_whole(said: str, least: int) -> int:
     return int(said)
 
 
-def one_of(words: Collection[_Word]) -> Callable[[str], _Word]:
+def parse_choice(words: Collection[_Word]) -> Callable[[str], _Word]:
     """Return a parser that accepts only the given words."""
 
     def parse(said: str) -> _Word:
@@ -187,7 +187,7 @@ def exact_number(value: object, where: str) -> Fraction:
     raise FileFormatError(f'{where}: a number must be text such as "3/2"')
 
 
-def checked_row(data: object, kinds: Sequence[type], where: str, least: int | None = None) -> list[Any]:
+def check_row(data: object, kinds: Sequence[type], where: str, least: int | None = None) -> list[Any]:
     """Return a row after checking its length and types.
 
     Values after the first ``least`` are optional; by default, none are.
@@ -198,7 +198,7 @@ def checked_row(data: object, kinds: Sequence[type], where: str, least: int | No
     return data
 
 
-def checked_object(
+def check_object(
     data: object, kinds: dict[str, Any], where: str, others: dict[str, Any] | None = None
 ) -> dict[str, Any]:
     """Return an object after checking its fields and their types.
@@ -370,12 +370,12 @@ class Choice(Field):
     def parse(self, said: str, *, exact: bool = False) -> Any:
         """Return the word if it is valid."""
         del exact
-        return one_of(self.words)(said)
+        return parse_choice(self.words)(said)
 
     def load(self, data: Any, where: str) -> Any:
         """Return the word in a plan file if it is valid."""
         try:
-            return one_of(self.words)(data)
+            return parse_choice(self.words)(data)
         except FileFormatError as error:
             raise FileFormatError(f"{where}: {error}") from None
 
@@ -394,7 +394,7 @@ class Flag(Field):
     def parse(self, said: str, *, exact: bool = False) -> bool:
         """Return the truth value of ``yes`` or ``no``."""
         del exact
-        return one_of(("yes", "no"))(said) == "yes"
+        return parse_choice(("yes", "no"))(said) == "yes"
 
     def show(self, value: Any) -> str:
         """Return ``yes`` or ``no``."""
@@ -617,7 +617,7 @@ class Racks(Entries):
         for site, racks in data.items():
             there = found.setdefault(site, {})
             for rack, row in _object_of(racks, list, f"{where}.{site}").items():
-                x, y = checked_row(row, (str, str), f"{where}.{site}.{rack}")
+                x, y = check_row(row, (str, str), f"{where}.{site}.{rack}")
                 there[rack] = exact_number(x, where), exact_number(y, where)
         return found
 
@@ -729,7 +729,7 @@ class Table:
     def __init__(self, kind: type) -> None:
         self.kind = kind
         only = getattr(kind, "IN_FILES", {})
-        self.fields = tuple(_annotated_fields(kind))
+        self.fields = tuple(_iterate_fields(kind))
         self.read_only = tuple(dataclasses.replace(one, name=name, attribute=name) for name, one in only.items())
         self.make: Callable[..., Any] = getattr(kind, "from_file", kind)
         every = (*self.fields, *self.read_only)
@@ -759,7 +759,7 @@ class Table:
         """Yield entries as YAML; merge consecutive names into ranges."""
         for _, group in groupby(things, key=lambda thing: [one.of(thing) for one in self.fields if not one.ranged]):
             alike = list(group)
-            rest = self._fixed(alike[0])
+            rest = self._format_fixed(alike[0])
             ranged = [one for one in self.fields if one.ranged]
             for row in runs([tuple(one.show(one.of(thing)) for one in ranged) for thing in alike]):
                 cells = zip(ranged, row, strict=True)
@@ -770,7 +770,7 @@ class Table:
         """Return an entry as one line of YAML (``{}`` if all defaults)."""
         return next(self.write([thing]))
 
-    def _fixed(self, thing: Any) -> list[str]:
+    def _format_fixed(self, thing: Any) -> list[str]:
         """Return the fields without ranges as YAML, lists last."""
         fixed = [one for one in self.fields if not one.ranged and one.of(thing) != one.default]
         fixed.sort(key=lambda one: isinstance(one, Entries | Texts))
@@ -782,13 +782,13 @@ class Table:
         Entries with lists of entries are objects; others are rows.
         """
         if self.as_row:
-            row = checked_row(data, [one.stored for one in self.fields], where, len(self.needed))
+            row = check_row(data, [one.stored for one in self.fields], where, len(self.needed))
             values = list(row)
             for place, one in self.loaded:
                 if place < len(values):
                     values[place] = one.load(values[place], f"{where}.{one.name}")
             return self.kind(*values)
-        said = dict(checked_object(data, self.needed, where, self.others))
+        said = dict(check_object(data, self.needed, where, self.others))
         for _, one in self.loaded:
             if one.attribute in said:
                 said[one.attribute] = one.load(said[one.attribute], f"{where}.{one.attribute}")
@@ -844,17 +844,17 @@ def table_of(kind: type) -> Table:
     return _TABLES[kind]
 
 
-def noted_lines(comments: str) -> dict[str, list[str]]:
+def read_note_lines(comments: str) -> dict[str, list[str]]:
     """Return texts by name from comment lines ``name: text``."""
-    return _noted(comments.splitlines(), ": ")
+    return _read_notes(comments.splitlines(), ": ")
 
 
-def noted_words(words: Iterable[str]) -> dict[str, list[str]]:
+def read_note_words(words: Iterable[str]) -> dict[str, list[str]]:
     """Return texts by name from description words ``name text``."""
-    return _noted(words, " ")
+    return _read_notes(words, " ")
 
 
-def _noted(lines: Iterable[str], sign: str) -> dict[str, list[str]]:
+def _read_notes(lines: Iterable[str], sign: str) -> dict[str, list[str]]:
     said: defaultdict[str, list[str]] = defaultdict(list)
     for line in lines:
         name, found, value = line.partition(sign)
@@ -863,7 +863,7 @@ def _noted(lines: Iterable[str], sign: str) -> dict[str, list[str]]:
     return said
 
 
-def _annotated_fields(kind: type) -> Iterator[Field]:
+def _iterate_fields(kind: type) -> Iterator[Field]:
     defaults = dict(getattr(kind, "_field_defaults", {}))
     if dataclasses.is_dataclass(kind):
         for one in dataclasses.fields(kind):
@@ -879,7 +879,7 @@ def _annotated_fields(kind: type) -> Iterator[Field]:
 
 def _object_of(data: object, kind: type, where: str) -> dict[str, Any]:
     """Return an object after checking the type of its values."""
-    return checked_object(data, {}, where, dict.fromkeys(data, kind) if isinstance(data, dict) else {})
+    return check_object(data, {}, where, dict.fromkeys(data, kind) if isinstance(data, dict) else {})
 
 
 def _says(one: Field, cell: str) -> bool:

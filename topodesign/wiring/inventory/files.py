@@ -23,9 +23,9 @@ from topodesign.base.errors import FileFormatError, ParameterError
 from topodesign.base.file_kinds import FileKind, expecting
 from topodesign.base.tables import Located, parse_csv, parse_yaml
 from topodesign.base.text_files import naming, read_text
-from topodesign.base.wording import counted
+from topodesign.base.wording import count_noun
 from topodesign.wiring.inventory import devices
-from topodesign.wiring.inventory.fields import Entries, FileFields, Stock, fields, one_of, table_of
+from topodesign.wiring.inventory.fields import Entries, FileFields, Stock, fields, parse_choice, table_of
 from topodesign.wiring.inventory.inventory import Inventory, InventoryError
 
 ENDINGS = (".yaml", ".yml", ".csv")  # how the name of a file ends that :func:`read_inventory` takes
@@ -138,10 +138,10 @@ def _port_table(content: str) -> FileFields:
     for name, rows in rows_of.items():
         said = [FileFields(row, table=True) for row in rows]
         said[0].text("device")
-        is_host = said[0].read("kind", one_of(_KINDS)) == "host"
+        is_host = said[0].read("kind", parse_choice(_KINDS)) == "host"
         _check_rows(name, said, is_host=is_host)
         if is_host:
-            found["cabling"] += [cable for row in said for cable in _cabled(row)]
+            found["cabling"] += [cable for row in said for cable in _iterate_cabling(row)]
         ports = [Located(row | {"name" if is_host else "label": row["port"]}, row["port"].line) for row in rows]
         about = {column: rows[0][column] for column in (*_DEVICE_COLUMNS, "kind", "rack") if column in rows[0]}
         entry = {"name": rows[0]["device"], **about, "ports": Located(ports, ports[0].line)}
@@ -163,7 +163,7 @@ def _check_rows(name: str, rows: list[FileFields], *, is_host: bool) -> None:
                 raise row.wrong(column, f"{what} has none; leave it empty")
 
 
-def _cabled(row: FileFields) -> Iterator[Located]:
+def _iterate_cabling(row: FileFields) -> Iterator[Located]:
     """Yield the fixed cabling of a row, lane by lane."""
     connector = row.values["connector"].value if "connector" in row else ""
     if not any(column in row for column in _CABLED) or connector not in devices.LANES:
@@ -171,7 +171,9 @@ def _cabled(row: FileFields) -> Iterator[Located]:
     lanes, line = devices.LANES[connector], row.values["port"].line
     labels = row.values["panel_ports"].value.split() if "panel_ports" in row else []
     if len(labels) != lanes or "panel" not in row:
-        words = f"expected a panel and a label for each of the {counted(lanes, 'lane')} of '{row.values['port'].value}'"
+        words = (
+            f"expected a panel and a label for each of the {count_noun(lanes, 'lane')} of '{row.values['port'].value}'"
+        )
         raise FileFormatError(f"line {line}: panel_ports: {words}")
     for lane, label in enumerate(labels, start=1):
         said = {"host": row.values["device"], "port": row.values["port"], "panel": row.values["panel"]}

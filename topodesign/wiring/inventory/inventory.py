@@ -329,7 +329,7 @@ def _host_problems(inventory: Inventory) -> Iterator[InventoryError]:
         if host.name in seen:
             yield InventoryError("hosts", row, "name", f"there are two hosts '{host.name}'")
         seen.add(host.name)
-        twice = _repeated(port.name for port in host.ports)
+        twice = _find_repeated(port.name for port in host.ports)
         if twice is not None:
             yield InventoryError("hosts", row, "ports.name", f"host '{host.name}' has two ports '{twice}'", twice)
 
@@ -342,7 +342,7 @@ def _panel_problems(inventory: Inventory) -> Iterator[InventoryError]:
         if panel.name in seen:
             yield InventoryError("panels", row, "name", f"there are two devices '{panel.name}'")
         seen.add(panel.name)
-        twice = _repeated(port.label for port in panel.ports)
+        twice = _find_repeated(port.label for port in panel.ports)
         if twice is not None:
             words = f"panel '{panel.name}' has two ports labelled '{twice}'"
             yield InventoryError("panels", row, "ports.label", words, twice)
@@ -421,7 +421,7 @@ def _cabling_problems(inventory: Inventory) -> Iterator[InventoryError]:
         used |= {lane, end}
 
 
-def _repeated(names: Iterator[str]) -> str | None:
+def _find_repeated(names: Iterator[str]) -> str | None:
     return next((name for name, count in Counter(names).items() if count > 1), None)
 
 

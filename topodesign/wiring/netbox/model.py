@@ -266,7 +266,7 @@ def as_objects(inventory: Inventory, mode: Mode | None = None) -> NetboxObjects:
         tuple(_interface(host, port, lane) for host in inventory.hosts for port, lane in lanes_of(host)),
         tuple(rear for key in inventory.panel_port for rear in _rear_ports(inventory, *key, mode)),
         tuple(front for key in inventory.panel_port for front in front_ports(inventory, *key, mode)),
-        (*(_fixed_cable(inventory, fixed) for fixed in inventory.cabling), *trunk_cables(inventory, mode)),
+        (*(_make_fixed_cable(inventory, fixed) for fixed in inventory.cabling), *trunk_cables(inventory, mode)),
     )
     _check_names(found)
     return found
@@ -317,7 +317,7 @@ def _interface(host: Host, port: Port, lane: int) -> Interface:
     return Interface(host.name, name, label, sort, kbps.numerator, description=", ".join(words))
 
 
-def _fixed_cable(inventory: Inventory, fixed: Fixed) -> NetboxCable:
+def _make_fixed_cable(inventory: Inventory, fixed: Fixed) -> NetboxCable:
     panel, label = inventory.plugged_at(*fixed.place)
     a, b = cable_ends(fixed, inventory.port[fixed.socket].lanes)
     b = b._replace(device=panel, name=label)

@@ -31,7 +31,7 @@ from topodesign.wiring.inventory.devices import (
     RackPlace,
     Trunk,
 )
-from topodesign.wiring.inventory.fields import noted_lines, noted_words, table_of
+from topodesign.wiring.inventory.fields import read_note_lines, read_note_words, table_of
 from topodesign.wiring.inventory.inventory import Inventory, InventoryError
 from topodesign.wiring.netbox import model
 from topodesign.wiring.netbox.paths import CablePaths, EndNames
@@ -75,10 +75,10 @@ def inventory_of(
     if not hosts or not panels:
         what = "host (a device with optical interfaces)" if not hosts else "panel (a device with rear ports)"
         raise FileFormatError(f"there is no {what} among {len(devices)} devices; which site and which roles are meant?")
-    about = table_of(Inventory).noted(noted_lines("\n".join(objects.sites.values())))
+    about = table_of(Inventory).noted(read_note_lines("\n".join(objects.sites.values())))
     racks: defaultdict[str, dict[str, tuple[Fraction, Fraction]]] = defaultdict(dict)
     for (site, rack), comments in objects.racks.items():
-        place = table_of(RackPlace).noted(noted_lines(comments))
+        place = table_of(RackPlace).noted(read_note_lines(comments))
         if len(place) > 1:
             racks[_site(site)][rack] = (place["x"], place["y"])
     try:
@@ -137,7 +137,7 @@ class _Room:
         self.net = paths.net(EndNames(self.lanes, sides, rears, self.leading), "NetBox")
         self.trunks: dict[PanelEnd, Trunk] = {}  # by the port where hosts plug in
         for near, cables in self.net.trunks.items():
-            said = table_of(Trunk).noted(noted_words(self.leading.get(near, ())))
+            said = table_of(Trunk).noted(read_note_words(self.leading.get(near, ())))
             for far in dict.fromkeys(far for far, status in cables.values() if status == CONNECTED):
                 if near in self.trunks:  # its fibres part: one way counts, and the other ends are taken
                     self.net.open.add((self.trunks[near].panel, self.trunks[near].panel_port))
@@ -172,14 +172,16 @@ class _Room:
         for device in self.devices.values():
             ports = tuple(self._ports(device)) if not self._is_panel(device) else ()
             if ports or (device.role == model.HOST and self.speed is None):
-                yield Host(device.name, *_place(device), ports, **table_of(Host).noted(noted_lines(device.comments)))
+                yield Host(
+                    device.name, *_place(device), ports, **table_of(Host).noted(read_note_lines(device.comments))
+                )
 
     def panels(self) -> Iterator[Panel]:
         """Yield the panels; ports cabled to anything but lanes are blocked."""
         for device in filter(self._is_panel, self.devices.values()):
             role = device.role.lower().replace("-", " ")
             kind: PanelKind = "ocs" if role in _SWITCHES else "patch panel"
-            said = table_of(Panel).noted(noted_lines(device.comments))
+            said = table_of(Panel).noted(read_note_lines(device.comments))
             ports = tuple(self._panel_port(label, some) for label, some in self.rears[device.name].items())
             yield Panel(device.name, *_place(device), kind, ports, **said)
 
@@ -213,7 +215,7 @@ class _Room:
                 end = model.CableEnd(device.name, model.INTERFACE, one.name)
                 numbers = [number] if number else range(1, LANES[connector] + 1)
                 self.lanes[end] = [Lane(device.name, port, lane) for lane in numbers]
-            yield Port(port, connector, speed, **table_of(Port).noted(noted_words(first.description.split(", "))))
+            yield Port(port, connector, speed, **table_of(Port).noted(read_note_words(first.description.split(", "))))
 
     def _parallel(self, device: model.Device, one: model.Interface) -> int:
         """Return an interface's lane count by its cable or type."""
@@ -228,7 +230,7 @@ class _Room:
         mode: Mode = "simplex" if words[0] == "simplex" or (words[0] not in MODES and len(fronts) > 1) else "duplex"
         marked = any(one.marked for one in rears) or any(one.marked for one in fronts)
         taken = marked or (first.device, label) in self.net.open
-        return PanelPort(label, mode, taken, **table_of(PanelPort).noted(noted_words(words)))
+        return PanelPort(label, mode, taken, **table_of(PanelPort).noted(read_note_words(words)))
 
 
 def _is_optical(one: model.Interface) -> bool:
@@ -257,7 +259,7 @@ def _speed(one: model.Interface) -> Fraction:
 
 
 def _place(device: model.Device) -> tuple[str, str, int]:
-    said = noted_lines(device.comments).get("unit", [""])[0]
+    said = read_note_lines(device.comments).get("unit", [""])[0]
     unit = int(said) if re.fullmatch("[0-9]{1,9}", said) else device.position
     return _site(device.site), device.rack or NO_RACK, 1 if unit is None else unit
 

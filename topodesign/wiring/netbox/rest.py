@@ -78,7 +78,9 @@ def _read(server: _Server, site: str | None) -> NetboxObjects:
         {name: comments for _, name, _, comments in chosen},
         dict(
             server.read(
-                "racks", lambda one: ((_said(one["site"]), _said(one["name"])), _said(one["comments"])), **which
+                "racks",
+                lambda one: ((_format_value(one["site"]), _format_value(one["name"])), _format_value(one["comments"])),
+                **which,
             )
         ),
         tuple(device_of(row) for row in server.read("devices", _rows("devices"), **which) if row["name"]),
@@ -134,9 +136,9 @@ class _Server:
         import urllib3  # noqa: PLC0415  optional
 
         try:
-            return tuple(self._made(kind, make, which))
+            return tuple(self._make_objects(kind, make, which))
         except pynetbox.RequestError as error:
-            self._refused(error.req.status_code)
+            self._refuse(error.req.status_code)
         except (pynetbox.ContentError, requests.exceptions.JSONDecodeError):
             self._fail("does not answer as NetBox does; is this its address?")
         except requests.exceptions.SSLError as error:
@@ -152,7 +154,9 @@ class _Server:
         except (KeyError, TypeError, ValueError, AttributeError, RecursionError):
             self._fail(f"tells {kind.replace('_', ' ')} in another shape than NetBox 4 does")
 
-    def _made(self, kind: str, make: Callable[[Mapping[str, Any]], Any], which: dict[str, Any]) -> Iterator[Any]:
+    def _make_objects(
+        self, kind: str, make: Callable[[Mapping[str, Any]], Any], which: dict[str, Any]
+    ) -> Iterator[Any]:
         found = getattr(self.api.dcim, kind).filter(limit=PAGE, ordering="id", fields=_FIELDS[kind], **which)
         self.pages[0] = 1
         total = self.pages[0] = len(found)
@@ -170,7 +174,7 @@ class _Server:
                 return
         self._fail(f"told of {total} {kind.replace('_', ' ')} and sent others; did somebody change it? ask again")
 
-    def _refused(self, status: int) -> NoReturn:
+    def _refuse(self, status: int) -> NoReturn:
         reasons = {
             401: f"does not know the token; see the variable {TOKEN}",
             403: f"refuses the token: it is unknown, has ended, or may not read dcim; see the variable {TOKEN}",
@@ -232,7 +236,7 @@ def _whole(raw: Any) -> bytes:
     return bytes(body)
 
 
-def _said(value: object) -> str:
+def _format_value(value: object) -> str:
     """Return a REST value as a table cell: name, value or empty."""
     if isinstance(value, Mapping):
         value = value["value"] if "value" in value else value["name"]
@@ -245,7 +249,7 @@ def _said(value: object) -> str:
 
 def _rows(kind: str) -> Callable[[Mapping[str, Any]], dict[str, str]]:
     """Return a converter from objects of a kind to table rows."""
-    return lambda one: {name: _said(one[name]) for name in _FIELDS[kind].split(",")}
+    return lambda one: {name: _format_value(one[name]) for name in _FIELDS[kind].split(",")}
 
 
 def _rear_port(one: Mapping[str, Any], rears: dict[int, str]) -> RearPort:
@@ -260,14 +264,18 @@ def _front_port(one: Mapping[str, Any], rears: Mapping[int, str]) -> FrontPort:
         rear = one["rear_port"]
         behind = [] if rear is None else [{"rear_port": rear["id"], "rear_port_position": one["rear_port_position"]}]
     pairs = tuple((rears[pair["rear_port"]], int(pair["rear_port_position"])) for pair in behind)
-    return FrontPort(_said(one["device"]), _said(one["name"]), pairs, bool(one["mark_connected"]))
+    return FrontPort(_format_value(one["device"]), _format_value(one["name"]), pairs, bool(one["mark_connected"]))
 
 
 def _cable(one: Mapping[str, Any]) -> NetboxCable:
     a, b = (tuple(map(_end, one[f"{side}_terminations"])) for side in "ab")
-    return NetboxCable(_said(one["label"]), _said(one["status"]), a, b, _said(one.get("profile")))
+    return NetboxCable(
+        _format_value(one["label"]), _format_value(one["status"]), a, b, _format_value(one.get("profile"))
+    )
 
 
 def _end(one: Mapping[str, Any]) -> CableEnd:
     what = one["object"] or {}
-    return CableEnd(_said(what.get("device")), _said(one["object_type"]), _said(what.get("name")))
+    return CableEnd(
+        _format_value(what.get("device")), _format_value(one["object_type"]), _format_value(what.get("name"))
+    )

@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from topodesign.base.errors import FileFormatError
-from topodesign.base.tables import csv_rows, named_columns, write_csv
+from topodesign.base.tables import csv_rows, read_named_columns, write_csv
 from topodesign.base.text_files import naming, read_text
 from topodesign.wiring.inventory.devices import is_number
 from topodesign.wiring.netbox import model
@@ -241,7 +241,7 @@ def _rows(path: Path, kind: str) -> list[Row]:
     if wanted is None:
         words = " or ".join(", ".join(columns) for columns in _COLUMNS[kind])
         raise FileFormatError(f"line 1: a table of {kind} has the columns {words} (export all data)")
-    rows = [row for _, row in named_columns(text, wanted, _column)]
+    rows = [row for _, row in read_named_columns(text, wanted, _column)]
     if "id" in header:
         rows.sort(key=lambda row: (len(row["id"]), row["id"]))
     return rows

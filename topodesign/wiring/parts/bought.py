@@ -10,10 +10,10 @@ from typing import Any
 
 from topodesign.base.claims import Among, Claim, Of, Proof
 from topodesign.base.declared import Declared, key
-from topodesign.base.fitted import wrapped
+from topodesign.base.fitted import wrap_text
 from topodesign.base.records import MOST_WIDE, Table, TextResult, table_of
 from topodesign.base.tables import write_csv
-from topodesign.base.wording import counted
+from topodesign.base.wording import count_noun
 from topodesign.wiring.inventory.fields import exact
 from topodesign.wiring.inventory.inventory import format_metres
 from topodesign.wiring.parts.laid import Hop, TrayUse, Unit
@@ -144,8 +144,8 @@ class Purchase(TextResult):
     def heading(self) -> str:
         """Return the total price and the lead time."""
         pieces = sum(line.count + line.spares for line in self.lines)
-        parts = f"{counted(pieces, 'piece')} in {counted(len(self.lines), 'line')}"
-        return f"{parts}: {self._money(self.total)}, there in {counted(self.lead, 'day')}"
+        parts = f"{count_noun(pieces, 'piece')} in {count_noun(len(self.lines), 'line')}"
+        return f"{parts}: {self._money(self.total)}, there in {count_noun(self.lead, 'day')}"
 
     def table(self) -> Table:
         """Return the bill."""
@@ -186,7 +186,7 @@ class Purchase(TextResult):
         lines += self.notes
         head = lines[0].count("\n") + 1
         text = "\n".join(lines).split("\n")
-        return "\n".join([*text[:head], *(part for line in text[head:] for part in wrapped(line, MOST_WIDE, 2))])
+        return "\n".join([*text[:head], *(part for line in text[head:] for part in wrap_text(line, MOST_WIDE, 2))])
 
     def _money(self, price: Fraction) -> str:
         return f"{exact(price)}{f' {self.currency}' if self.currency else ''}"

@@ -17,7 +17,7 @@ from fractions import Fraction
 
 from topodesign.base.arguments import as_choice
 from topodesign.base.errors import InfeasibleError, ParameterError
-from topodesign.base.wording import counted
+from topodesign.base.wording import count_noun
 from topodesign.wiring.inventory.devices import Mode
 from topodesign.wiring.inventory.inventory import PATCH, format_metres
 from topodesign.wiring.parts.bought import BundleUse, Purchase, WayPrice, lines_of
@@ -118,7 +118,7 @@ def bill_wiring(
         lane: (end.device, end.port, end.place.rack) for lane, end in plugged.items()
     }
     chosen = _fitting(shop, racks, allowed, there) if runs else _Chosen((), odd=False)
-    alone = tuple(_alone(shop, racks, way, chosen) for way in allowed) if runs else ()
+    alone = tuple(_price_alone(shop, racks, way, chosen) for way in allowed) if runs else ()
     laid = chosen.laid(shop)
     count = Counter(unit.piece for unit in laid.units)
     switches_of_room = wiring.inventory.switches
@@ -128,7 +128,7 @@ def bill_wiring(
     bought = Bought(
         {lane: [part for hop in hops for part in _losses(wiring, hop.unit.piece)] for lane, hops in laid.hops.items()},
         {cable: _losses(wiring, piece) for cable, piece in cords.items()},
-        _refused(wiring, laid.hops),
+        _explain_refused(wiring, laid.hops),
         single is not None,
     )
     loss = losses_of(wiring.net, bought=bought, tables=switches)
@@ -197,7 +197,7 @@ class _Before:
 
     def notes(self, cords: int, again: int) -> tuple[str, ...]:
         """Return a note on the reused cords."""
-        words = f"{again} of {counted(cords, 'patch cord')} stay or are used again"
+        words = f"{again} of {count_noun(cords, 'patch cord')} stay or are used again"
         return (f"in addition to a plan of {len(self.plan.hosts)} hosts, whose trunks count as full: {words}",)
 
 
@@ -266,7 +266,7 @@ def _fitting(
     return replace(min(found, key=lambda one: one.price), sure=sure)
 
 
-def _alone(shop: Shop, racks: Mapping[bool, Sequence[HostRack]], way: Way, chosen: _Chosen) -> WayPrice:
+def _price_alone(shop: Shop, racks: Mapping[bool, Sequence[HostRack]], way: Way, chosen: _Chosen) -> WayPrice:
     used = {one for rack in chosen.racks for _, one in rack.groups}
     try:
         only = chosen if used == {way} else _cheapest(racks, [way])
@@ -316,7 +316,7 @@ def _losses(plan: WiringPlan, piece: Piece) -> list[tuple[str, Fraction | None]]
     return found if piece.length is None else [*found, fibre_loss(plan.inventory, piece.length)]
 
 
-def _refused(plan: WiringPlan, hops: Mapping[_LaneKey, Sequence[Hop]]) -> dict[str, str]:
+def _explain_refused(plan: WiringPlan, hops: Mapping[_LaneKey, Sequence[Hop]]) -> dict[str, str]:
     """Return links without a Tx-to-Rx connection, with reasons, by cable."""
     found = {}
     for connect in plan.connects:

@@ -121,7 +121,7 @@ class HostRack:
         """
         options = [self._options(number, ways) for number in range(len(self.groups))]
         proven = prod(map(len, options)) <= _MOST_CHOICES
-        found = min(self._all(options) if proven else self._descent(options, ways), key=lambda one: one[0])
+        found = min(self._iterate_choices(options) if proven else self._descent(options, ways), key=lambda one: one[0])
         return self._choice(*found, proven=proven)
 
     def every(self, ways: Sequence[Way]) -> list[RackChoice] | None:
@@ -132,13 +132,13 @@ class HostRack:
         options = [self._options(number, ways) for number in range(len(self.groups))]
         if prod(map(len, options)) > _MOST_LISTED:
             return None
-        return [self._choice(price, chosen, proven=True) for price, chosen in self._all(options)]
+        return [self._choice(price, chosen, proven=True) for price, chosen in self._iterate_choices(options)]
 
     def _choice(self, price: Fraction, chosen: tuple[Way, ...], *, proven: bool) -> RackChoice:
         groups = tuple(zip(self.groups, chosen, strict=True))
-        return RackChoice(self.rack, groups, dict(self._priced(chosen)), price, proven)
+        return RackChoice(self.rack, groups, dict(self._price_bundles(chosen)), price, proven)
 
-    def _all(self, options: list[list[Way]]) -> Iterator[tuple[Fraction, tuple[Way, ...]]]:
+    def _iterate_choices(self, options: list[list[Way]]) -> Iterator[tuple[Fraction, tuple[Way, ...]]]:
         for chosen in product(*options):
             yield self._price(chosen), chosen
 
@@ -158,9 +158,9 @@ class HostRack:
 
     def _price(self, chosen: Sequence[Way]) -> Fraction:
         local = [price for one in enumerate(chosen) if not isinstance(price := self._local[one], str)]
-        return sum(local, Fraction(0)) + sum((bundle.price for _, bundle in self._priced(chosen)), Fraction(0))
+        return sum(local, Fraction(0)) + sum((bundle.price for _, bundle in self._price_bundles(chosen)), Fraction(0))
 
-    def _priced(self, chosen: Sequence[Way]) -> Iterator[tuple[Rack, Bundle]]:
+    def _price_bundles(self, chosen: Sequence[Way]) -> Iterator[tuple[Rack, Bundle]]:
         """Yield the bundles of a choice."""
         members = tuple(number for number, way in enumerate(chosen) if way != "breakouts")
         for rack, lanes in lanes_by_rack(list(zip(self.groups, chosen, strict=True))).items():
@@ -179,7 +179,7 @@ class HostRack:
         for way in WAYS[:1] if inside else ways:  # no trunk is laid within a rack
             said = self._local.get((number, way))
             if said is None:
-                said = self._local[number, way] = self._alone(number, way)
+                said = self._local[number, way] = self._price_alone(number, way)
             if isinstance(said, str):
                 reasons.append(f"{way}: {said}")
             else:
@@ -189,7 +189,7 @@ class HostRack:
             raise InfeasibleError(f"{name}: no parts of the list cable it; {'; '.join(dict.fromkeys(reasons))}")
         return found
 
-    def _alone(self, number: int, way: Way) -> Fraction | str:
+    def _price_alone(self, number: int, way: Way) -> Fraction | str:
         """Return a group's cost without bundles, or why it fails."""
         ports, total = self.groups[number], Fraction(0)
         for run in ports:

@@ -92,7 +92,7 @@ class Laid:
                     hops.append(Hop(self._unit(piece, here, here), *through))
                 slot, side = (slot + 1) // 2, (slot - 1) % 2 + 1
             elif drop.near is not None:
-                hops.append(Hop(self._unit(drop.near, here, here), *ways.turned(crosses=drop.near_crosses)))
+                hops.append(Hop(self._unit(drop.near, here, here), *ways.reverse_ends(crosses=drop.near_crosses)))
             send, receive = hops[-1].leaves[1:] if not bundle.single else (side, side)
             unit, rear = rears[connector]
             fibres = ways.fibres_of_slot(span.connector, span.pairing, slot)

@@ -50,7 +50,7 @@ from topodesign.wiring.inventory.fields import (
     FileFields,
     fields,
     items,
-    one_of,
+    parse_choice,
     parse_decibels,
     parse_metres,
     parse_whole,
@@ -246,12 +246,12 @@ def _common(entry: FileFields) -> dict[str, object]:
 def _special(entry: FileFields, part: Part) -> Part:
     """Return a part with the fields of its type."""
     if part.sort == "cord":
-        ends = entry.read("ends", one_of(_CORDS))
+        ends = entry.read("ends", parse_choice(_CORDS))
         usual: Turn = "crossed" if ends == "LC duplex" else "straight"
-        return replace(part, connector=ends, polarity=entry.read("polarity", one_of(TURNS), usual))
+        return replace(part, connector=ends, polarity=entry.read("polarity", parse_choice(TURNS), usual))
     if part.sort == "circulator":
         return part
-    connector = entry.read("connector", one_of(ARRAYS))
+    connector = entry.read("connector", parse_choice(ARRAYS))
     part = replace(part, connector=connector)
     if part.sort == "breakout":
         legs = _lengths(entry, "legs") if isinstance(entry.values["legs"].value, list) else [_above_zero(entry, "legs")]
@@ -261,13 +261,13 @@ def _special(entry: FileFields, part: Part) -> Part:
             raise entry.wrong("lengths", "the length is that of the cable with its longest leg; the leg is longer")
         return replace(part, legs=tuple(legs))
     if part.sort == "trunk":
-        polarity = entry.read("polarity", one_of(POLARITIES), "B")
+        polarity = entry.read("polarity", parse_choice(POLARITIES), "B")
         return replace(part, polarity=polarity, count=_ports(entry, "connectors"))
     rears, fronts = _ports(entry, "rears"), _ports(entry, "fronts")
     if fronts % rears or fronts // rears > _pairs(connector):
         words = f"each of {rears} rears has as many fronts, at most {_pairs(connector)} by {connector}"
         raise entry.wrong("fronts", words)
-    return replace(part, count=rears, fronts=fronts, pairing=entry.read("fibres", one_of(PAIRINGS), "pairs"))
+    return replace(part, count=rears, fronts=fronts, pairing=entry.read("fibres", parse_choice(PAIRINGS), "pairs"))
 
 
 def _pairs(connector: Connector) -> int:

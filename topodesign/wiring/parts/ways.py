@@ -264,7 +264,7 @@ def _fan(run: PortRun, lane: int) -> tuple[Ends, Ends]:
     return Ends(1, *fibres_at_host(run.port.connector, lane)), Ends(lane, 1, 2)
 
 
-def turned(*, crosses: bool) -> tuple[Ends, Ends]:
+def reverse_ends(*, crosses: bool) -> tuple[Ends, Ends]:
     """Return a lane's ends in a duplex cord."""
     return Ends(1, 1, 2), Ends(1, 2, 1) if crosses else Ends(1, 1, 2)
 
@@ -291,8 +291,8 @@ def lay_port(shop: Shop, run: PortRun, way: Way, *, odd: bool) -> list[PortPiece
         return _lay_by_circulators(shop, run, fans)
     piece = shop.direct(run, odd)
     if piece is None:
-        return _why_no_cable(shop, run, odd=odd)
-    through = fans or dict.fromkeys(run.ends, turned(crosses=odd) if shop.single is None else (LONE, LONE))
+        return _explain_no_cable(shop, run, odd=odd)
+    through = fans or dict.fromkeys(run.ends, reverse_ends(crosses=odd) if shop.single is None else (LONE, LONE))
     return [PortPiece(piece, rack_of(next(iter(run.ends.values()))[1]), through)]
 
 
@@ -329,14 +329,14 @@ def lone_pieces(drop: Drop, before: Ends | None) -> Iterator[tuple[Piece, tuple[
     """
     if drop.near is not None:
         crosses = drop.near.part.polarity == "crossed"
-        ends = turned(crosses=crosses) if drop.circulator is not None else (LONE, LONE)
+        ends = reverse_ends(crosses=crosses) if drop.circulator is not None else (LONE, LONE)
         yield drop.near, ends
         before = ends[1]
     if drop.circulator is not None and before is not None:
         yield drop.circulator, (Ends(1, before.send, before.receive), LONE)
 
 
-def _why_no_cable(shop: Shop, run: PortRun, *, odd: bool) -> str:
+def _explain_no_cable(shop: Shop, run: PortRun, *, odd: bool) -> str:
     ends = [end for _, end in run.ends.values()]
     far = max(shop.metres(run.place, end) for end in ends)
     if shop.single is not None:

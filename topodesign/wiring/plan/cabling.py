@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from topodesign.base.errors import InfeasibleError
-from topodesign.base.wording import counted, listed
+from topodesign.base.wording import count_noun, join_words
 from topodesign.topology.topology import IntArray
 from topodesign.wiring.inventory.devices import Fixed, Host, Lane, Mode, PortSide, Zone, lanes_of
 from topodesign.wiring.inventory.inventory import Inventory, distance
@@ -74,13 +74,13 @@ def plan_cabling(
             if not zone.panel and all(reaches(host, zone) for host in (cabled if zone.pods else ()))
         }
         for width in range(min(host.lanes for host in cabled), max(lanes, default=0) - 1, -1):
-            zones = spread(width, shares, mode)
+            zones = spread_lanes(width, shares, mode)
             if zones is not None:
                 return tuple(assign_lanes(inventory, {host.name: zones for host in cabled}, mode))
     return None
 
 
-def spread(width: int, most: dict[Zone, int], mode: Mode) -> list[Zone] | None:
+def spread_lanes(width: int, most: dict[Zone, int], mode: Mode) -> list[Zone] | None:
     """Spread lanes evenly over zones within their limits.
 
     In a duplex plan, lanes are spread in pairs if possible. None if they do not fit.
@@ -145,7 +145,7 @@ def _too_few(inventory: Inventory, room: int, hosts: int, lanes: int, mode: Mode
     aside += [f"{closed} are duplex, which a {mode} plan cannot use"] if closed and mode == "simplex" else []
     aside += [f"{spare} stay free as spares"] if spare else []
     aside += [f"{led} only lead to others"] if led else []
-    words = f"; {listed(aside)}" if aside else ""
+    words = f"; {join_words(aside)}" if aside else ""
     return f"too few panel ports: {hosts} hosts need {lanes}, there are {room}{words}"
 
 
@@ -180,7 +180,7 @@ def count_lanes(inventory: Inventory, fixed: Sequence[Fixed], hosts: Iterable[st
 Where = tuple[str, PortSide]  # a field of panels, and the side of its ports if they have one
 
 
-def completed(
+def complete_cabling(
     inventory: Inventory,
     fixed: Sequence[Fixed],
     used: Sequence[str],
@@ -215,7 +215,7 @@ def completed(
         open_ = sorted((lane for lane in every if lane not in new.lanes), key=lambda lane: lane not in first)
         if lacking[name] > len(open_):
             raise InfeasibleError(
-                f"too few ports: host '{name}' lacks {counted(lacking[name], 'lane')}, and has no more"
+                f"too few ports: host '{name}' lacks {count_noun(lacking[name], 'lane')}, and has no more"
             )
         where = alike if wanted is None else wanted[name]
         more += [Fixed(*lane, *new.take(host, mine[name], where)) for lane in open_[: max(lacking[name], 0)]]
@@ -242,7 +242,7 @@ def _alike(
     )
 
 
-def _where(zone: Zone) -> Where:
+def _place_zone(zone: Zone) -> Where:
     return zone.field, zone.side
 
 
@@ -265,9 +265,9 @@ class _Ports:
         zones = [zone for zone, ports in self.free.items() if ports and reaches(host, zone)]
         if not zones:
             raise InfeasibleError(f"too few panel ports: none is free for a lane of host '{host.name}'")
-        zone = min(zones, key=lambda zone: (mine[_where(zone)] - alike[_where(zone)], -len(self.free[zone])))
+        zone = min(zones, key=lambda zone: (mine[_place_zone(zone)] - alike[_place_zone(zone)], -len(self.free[zone])))
         ports = self.free[zone]
         key = nearest_port(self.inventory, host, ports)
         ports.remove(key)
-        mine[_where(zone)] += 1
+        mine[_place_zone(zone)] += 1
         return key

@@ -41,7 +41,7 @@ from topodesign.base.text_files import read_text
 from topodesign.topology.library import build
 from topodesign.topology.topology import Topology
 from topodesign.wiring.inventory.devices import MODES, Fixed
-from topodesign.wiring.inventory.fields import Choice, checked_object, checked_row, is_of, table_of
+from topodesign.wiring.inventory.fields import Choice, check_object, check_row, is_of, table_of
 from topodesign.wiring.inventory.inventory import Inventory
 from topodesign.wiring.plan.cross_connects import CrossConnect, End
 from topodesign.wiring.plan.plan import WiringPlan
@@ -164,7 +164,7 @@ def _document(text: str) -> dict[str, Any]:
 
 def _plan(data: dict[str, Any]) -> WiringPlan:
     kinds = {"mode": str, "nodes": int, "links": list, "hosts": list, "connects": list, "fixed": list}
-    checked_object(data, kinds, "the plan", dict.fromkeys(("format", "version", "spec", "alias", "inventory"), object))
+    check_object(data, kinds, "the plan", dict.fromkeys(("format", "version", "spec", "alias", "inventory"), object))
     inventory = table_of(Inventory).load(data.get("inventory"), "inventory")
     topology = _topology(data)
     fixed = tuple(table_of(Fixed).load(row, f"fixed[{number}]") for number, row in enumerate(data["fixed"]))
@@ -174,7 +174,7 @@ def _plan(data: dict[str, Any]) -> WiringPlan:
     mode = Choice("", words=MODES).load(data["mode"], "the plan: mode")
     empty = WiringPlan(inventory, topology, hosts, mode, (), fixed)
     check_hosts(empty)
-    rows = [checked_row(row, (str,) * 5, f"connects[{number}]") for number, row in enumerate(data["connects"])]
+    rows = [check_row(row, (str,) * 5, f"connects[{number}]") for number, row in enumerate(data["connects"])]
     connects = tuple(_connect(row, empty, f"connects[{number}]") for number, row in enumerate(rows))
     plan = replace(empty, connects=connects)
     check_plan(plan)
@@ -193,7 +193,7 @@ def _connect(row: list[Any], plan: WiringPlan, where: str) -> CrossConnect:
 
 
 def _topology(data: dict[str, Any]) -> Topology:
-    links = [tuple(checked_row(row, (int,) * 3, f"links[{number}]")) for number, row in enumerate(data["links"])]
+    links = [tuple(check_row(row, (int,) * 3, f"links[{number}]")) for number, row in enumerate(data["links"])]
     if any(not -(2**63) <= value < 2**63 for link in links for value in link):
         raise FileFormatError("links must hold integers of at most 64 bits")
     topology = Topology.from_links(data["nodes"], links)

@@ -23,7 +23,7 @@ import numpy as np
 
 from topodesign.base.claims import NOT_PROVEN_NONE, PROVEN_NONE
 from topodesign.base.errors import InfeasibleError
-from topodesign.base.wording import listed
+from topodesign.base.wording import join_words
 from topodesign.solve.program import NO_BOUND, Entries
 from topodesign.solve.whole import find_whole
 from topodesign.topology.topology import IntArray, Topology
@@ -97,7 +97,7 @@ def choose_together(
     if found is None:
         words = "to search through them all takes too long; say which host is which node"
         raise InfeasibleError(f"no order of the hosts was found by exchanges ({NOT_PROVEN_NONE}); {words}")
-    raise InfeasibleError(_why_not(inventory, hosts, seconds, proven=found.proven))
+    raise InfeasibleError(_explain_unfit(inventory, hosts, seconds, proven=found.proven))
 
 
 def in_order_of_need(needed: IntArray, have: dict[str, int]) -> tuple[str, ...]:
@@ -325,14 +325,14 @@ def _cabling(
     return tuple(assign_lanes(inventory, cabled, mode))
 
 
-def _why_not(inventory: Inventory, hosts: Sequence[str] | None, seconds: float, *, proven: bool) -> str:
+def _explain_unfit(inventory: Inventory, hosts: Sequence[str] | None, seconds: float, *, proven: bool) -> str:
     ways = ["no split of the links over the panels"]
     if hosts is None:
         ways.append("no order of the hosts")
     if not inventory.cabling:
         ways.append("no cabling of the hosts")
     if proven:
-        return f"impossible: {listed(ways)} makes this topology ({PROVEN_NONE})"
+        return f"impossible: {join_words(ways)} makes this topology ({PROVEN_NONE})"
     return (
         f"no plan was found in {seconds:g} seconds ({NOT_PROVEN_NONE}); search longer, or give all hosts "
         "the same even number of lanes on each panel, which always does"

@@ -22,7 +22,7 @@ from topodesign.base.errors import FileFormatError, ParameterError
 from topodesign.base.records import Result, Table, table_of
 from topodesign.base.tables import csv_rows
 from topodesign.base.text_files import naming, read_text
-from topodesign.base.wording import counted, suggest
+from topodesign.base.wording import count_noun, suggest
 from topodesign.wiring.inventory.devices import PortLabels
 from topodesign.wiring.inventory.inventory import Inventory
 from topodesign.wiring.plan.cross_connects import CrossConnect
@@ -239,7 +239,7 @@ class LossBudget(Result):
         if not self.links:
             return "no links"
         if barred := [link.refused for link in self.links if link.refused]:
-            return f"{len(barred)} of {counted(len(self.links), 'link')} cannot be: {barred[0]}"
+            return f"{len(barred)} of {count_noun(len(self.links), 'link')} cannot be: {barred[0]}"
         unknown = list(dict.fromkeys(part for link in self.links for part in link.unknown))
         words = f"; unknown and not counted: {', '.join(unknown)}" if unknown else ""
         with_budget = [link for link in self.links if link.budget is not None]
@@ -305,7 +305,7 @@ def losses_of(
         key = known and id(known), *map(id, passed)  # of what the room keeps, so that no fractions are compared
         if key not in ends:
             ends[key] = len(ends)
-            lost.append((*(known or _fixed_cable(room, metres)), *_behind_cable(room, lead)))
+            lost.append((*(known or _iterate_fixed_losses(room, metres)), *_behind_cable(room, lead)))
         number[place] = ends[key]
     sums: dict[object, _Sum] = {}
     found: list[tuple[object, CrossConnect, str]] = []
@@ -365,7 +365,7 @@ def _sum_of(parts: Sequence[_Part], budgets: Sequence[Fraction | None]) -> _Sum:
     return _Sum(rank, loss, unknown, budget, where)
 
 
-def _fixed_cable(inventory: Inventory, metres: Fraction | None) -> Iterator[_Part]:
+def _iterate_fixed_losses(inventory: Inventory, metres: Fraction | None) -> Iterator[_Part]:
     """Yield the losses in a host's fixed cable."""
     splice, splices = inventory.losses.splice, inventory.losses.splices
     yield fibre_loss(inventory, metres)

@@ -10,7 +10,7 @@ from functools import cached_property
 
 from topodesign.base.declared import Declared, key
 from topodesign.base.errors import InfeasibleError
-from topodesign.base.records import Result, Table, shortened, table_of
+from topodesign.base.records import Result, Table, shorten_text, table_of
 from topodesign.topology.topology import Topology
 from topodesign.wiring.inventory.devices import Fixed, Lane, Mode, interface_name, split_name
 from topodesign.wiring.inventory.inventory import (
@@ -214,7 +214,7 @@ class WiringPlan(Result):
             ports.add((a.port, b.port))
         a_port, b_port = next(iter(ports), ("", ""))
         joins = f"; every cable from {a_port} to {b_port} of the next" if len(ports) == 1 and a_port != b_port else ""
-        return f"ranks along the ring: {_listed(self.ring)}{joins}"
+        return f"ranks along the ring: {_join_entries(self.ring)}{joins}"
 
     @cached_property
     def net(self) -> Net:
@@ -250,7 +250,7 @@ class WiringPlan(Result):
 
     def heading(self) -> str:
         """Return a summary of the plan."""
-        name = "" if self.topology.spec is None else f"{shortened(str(self.topology.spec))}, "
+        name = "" if self.topology.spec is None else f"{shorten_text(str(self.topology.spec))}, "
         return f"{name}{self.topology.nodes} nodes, {self.mode}: {len(self.connects)} cross-connects"
 
     def table(self) -> Table:
@@ -271,13 +271,13 @@ class WiringPlan(Result):
         trunks = [f"{one.sender} {arrow} {one.receiver} x{one.links}" for one in self.trunks]
         lines += [self._ring_words()] if self.ring is not None else []
         for name, entries in (("spare lanes", list(map(str, self.spare))), ("trunks", trunks)):
-            lines += [f"{len(entries)} {name}: {_listed(entries)}"] if entries else []
+            lines += [f"{len(entries)} {name}: {_join_entries(entries)}"] if entries else []
         try:
             bill, losses = self.bill(), self.loss
         except InfeasibleError as error:
             return "\n".join([*lines, f"bill of materials: {error}"])
         lacking = racks_without_place(self.inventory) if bill.metres is None else []
-        where = [f"  no coordinates in the inventory: {_listed([f'rack {rack}' for rack in lacking])}"]
+        where = [f"  no coordinates in the inventory: {_join_entries([f'rack {rack}' for rack in lacking])}"]
         light = [] if losses is None else [losses.heading()]
         return "\n".join([*lines, str(bill), *(where if lacking else []), *light])
 
@@ -312,6 +312,6 @@ def items_words(items: Iterable[Item]) -> str:
     return ", ".join(" ".join(str(item).split()) for item in items) or "nothing"
 
 
-def _listed(entries: Sequence[str]) -> str:
+def _join_entries(entries: Sequence[str]) -> str:
     more = f", and {len(entries) - _MOST_LISTED} more" if len(entries) > _MOST_LISTED else ""
     return ", ".join(entries[:_MOST_LISTED]) + more

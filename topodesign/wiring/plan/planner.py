@@ -26,7 +26,7 @@ import numpy as np
 from topodesign.base.cost import Cost
 from topodesign.base.errors import CatalogError, InfeasibleError, ParameterError
 from topodesign.base.units import format_bandwidth
-from topodesign.base.wording import counted
+from topodesign.base.wording import count_noun
 from topodesign.catalog.lookup import Catalog
 from topodesign.pricing.closed_form import distances
 from topodesign.search.finder import Finder
@@ -34,7 +34,7 @@ from topodesign.topology.topology import IntArray, Topology
 from topodesign.wiring.inventory.devices import Fixed, Mode
 from topodesign.wiring.inventory.inventory import Inventory
 from topodesign.wiring.plan import pods_kernels as kernels
-from topodesign.wiring.plan.cabling import completed, count_lanes, lanes_by_field, plan_cabling
+from topodesign.wiring.plan.cabling import complete_cabling, count_lanes, lanes_by_field, plan_cabling
 from topodesign.wiring.plan.cross_connects import CrossConnect
 from topodesign.wiring.plan.decompose import split, unit_edges, unit_links, without_loops
 from topodesign.wiring.plan.joint import Choice, choose_together, in_order_of_need
@@ -138,7 +138,7 @@ class _Question:
         if inventory.cabling:
             groups = lanes_by_field(inventory, inventory.cabling, mode)
             cabled = Counter(name for (name, _), some in groups.items() for _ in some)
-            more = None if hosts is not None else _completed(inventory, lanes, cabled, needed, mode)
+            more = None if hosts is not None else _complete_inventory(inventory, lanes, cabled, needed, mode)
             if more is not None:
                 return replace(self, inventory=more).choice()
             lanes = {name: cabled[name] for name in lanes}
@@ -181,7 +181,7 @@ def plan_of(topology: Topology, inventory: Inventory, mode: Mode, choice: Choice
         links = [(int(u), int(v)) for u, v in zip(choice.src[here], choice.dst[here], strict=True)]
         have = [groups.get((name, field), []) for name in choice.hosts]
         if inventory.two_sided:
-            patches += _sided_patches(links, have, inventory)
+            patches += _iterate_sided(links, have, inventory)
         else:
             made = list(_duplex_patches(links, have) if mode == "duplex" else _simplex_patches(links, have))
             patches += turn_along_ring(made, ring, have, inventory, duplex=mode == "duplex") if made else []
@@ -191,7 +191,7 @@ def plan_of(topology: Topology, inventory: Inventory, mode: Mode, choice: Choice
     return plan
 
 
-def _completed(
+def _complete_inventory(
     inventory: Inventory, lanes: Mapping[str, int], cabled: Counter[str], needed: IntArray, mode: Mode
 ) -> Inventory | None:
     """Return an inventory with its cabling completed, or None."""
@@ -201,7 +201,9 @@ def _completed(
         first = sorted(lanes, key=lambda name: -cabled[name])
         try:
             used = in_order_of_need(needed, {name: lanes[name] for name in first})
-            return replace(inventory, cabling=completed(inventory, inventory.cabling, used, needed.tolist(), mode))
+            return replace(
+                inventory, cabling=complete_cabling(inventory, inventory.cabling, used, needed.tolist(), mode)
+            )
         except InfeasibleError:
             return None
     return None
@@ -219,7 +221,7 @@ def _duplex_patches(links: list[tuple[int, int]], have: list[list[Fixed]]) -> It
         yield u, v, next(lanes[u]), next(lanes[v])
 
 
-def _sided_patches(links: list[tuple[int, int]], have: list[list[Fixed]], inventory: Inventory) -> Iterator[_Patch]:
+def _iterate_sided(links: list[tuple[int, int]], have: list[list[Fixed]], inventory: Inventory) -> Iterator[_Patch]:
     """Yield links with lanes at sides 1 and 2."""
     ones, twos = (
         [iter([one for one in some if inventory.panel_port[one.place].side == side]) for some in have]
@@ -284,9 +286,8 @@ def check_hosts_there(topology: Topology, inventory: Inventory, hosts: Sequence[
 def _check_lanes(names: Sequence[str], needed: IntArray, have: Mapping[str, int], where: str) -> None:
     for node, name in enumerate(names):
         if have[name] < needed[node]:
-            words = (
-                f"host '{name}' (node {node}) has {counted(have[name], 'lane')} {where}, its links need {needed[node]}"
-            )
+            lanes = count_noun(have[name], "lane")
+            words = f"host '{name}' (node {node}) has {lanes} {where}, its links need {needed[node]}"
             raise InfeasibleError(f"too few ports: {words}")
 
 
@@ -295,7 +296,7 @@ def _not_duplex(topology: Topology) -> str:
     u, v = next(link for link, count in capacity.items() if capacity.get(link[::-1]) != count)
     forth, back = capacity[u, v], capacity.get((v, u), 0)
     reason = (
-        f"there {'is' if forth == 1 else 'are'} {counted(forth, 'link')} {u} -> {v} and {back} back"
+        f"there {'is' if forth == 1 else 'are'} {count_noun(forth, 'link')} {u} -> {v} and {back} back"
         if back
         else f"link {u} -> {v} has no reverse"
     )
@@ -312,7 +313,7 @@ def duplex_alternative(topology: Topology) -> str | None:
     Of equally near ones the one with fewer steps; None if none is known. It comes from the catalog, or where that has
     none from known families and their expansions.
     """
-    known = _known(topology.nodes, topology.degree)
+    known = _list_known(topology.nodes, topology.degree)
     if not known:
         return None
     sources = topology.representatives or range(topology.nodes)
@@ -321,7 +322,7 @@ def duplex_alternative(topology: Topology) -> str | None:
     return f"{spec} ({cost.steps} steps, bandwidth factor {cost.bandwidth})"
 
 
-def _known(nodes: int, degree: int) -> list[tuple[str, Cost]]:
+def _list_known(nodes: int, degree: int) -> list[tuple[str, Cost]]:
     try:
         if rows := Catalog().frontier(nodes, degree, duplex=True):
             return [(row.spec, row.cost) for row in rows]

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from topodesign.base.compiled import Ints, Masks, compiled, next_random, tiered
+from topodesign.base.compiled import Ints, Masks, compile_kernel, next_random, tier_kernel
 
 _PARTNERS = 16  # exchanges that are tried for a node with excess, before the next one's turn
 ONE = 2**16  # acceptance is counted in parts of this
@@ -25,7 +25,7 @@ class Pods(NamedTuple):
     room: Ints  # lanes of a kind at the fields of a group; the last is of all
 
 
-@compiled
+@compile_kernel
 def _excess(pods: Pods, place: Ints, node: int | np.int64, count: Ints) -> int:
     """Return the number of a node's links without lanes."""
     mine, last = pods.kind[place[node]], pods.room.shape[1] - 1
@@ -40,8 +40,8 @@ def _excess(pods: Pods, place: Ints, node: int | np.int64, count: Ints) -> int:
     return total
 
 
-@compiled
-def _touched(pods: Pods, two: tuple[np.int64, np.int64], mark: Ints, stamp: int, around: Ints) -> int:
+@compile_kernel
+def _list_touched(pods: Pods, two: tuple[np.int64, np.int64], mark: Ints, stamp: int, around: Ints) -> int:
     """List two nodes and their neighbours in ``around``; return the count."""
     size = 0
     for end in two:
@@ -54,13 +54,13 @@ def _touched(pods: Pods, two: tuple[np.int64, np.int64], mark: Ints, stamp: int,
     return size
 
 
-@compiled
+@compile_kernel
 def _chance(change: int) -> int:
     """Return the acceptance chance of a change, of ``ONE``."""
     return ONE if change < 0 else ONE // 4 if change == 0 else ONE // 256 if change == 1 else 0
 
 
-@tiered(lambda pods, place, tries, _: 10 * len(pods.near) + 100 * tries)
+@tier_kernel(lambda pods, place, tries, _: 10 * len(pods.near) + 100 * tries)
 def exchange(pods: Pods, place: Ints, tries: int, random: Masks) -> int:
     """Exchange hosts to reduce excess; return the remaining excess.
 
@@ -95,7 +95,7 @@ def exchange(pods: Pods, place: Ints, tries: int, random: Masks) -> int:
                 continue
             place[a], place[b] = place[b], place[a]
             stamp += 1
-            size, change = _touched(pods, (a, b), mark, stamp, around), 0
+            size, change = _list_touched(pods, (a, b), mark, stamp, around), 0
             for u in around[:size]:
                 fresh[u] = _excess(pods, place, u, count)
                 change += fresh[u] - excess[u]

@@ -15,7 +15,7 @@ import numpy as np
 
 from topodesign.base.claims import NOT_PROVEN_NONE, PROVEN_NONE
 from topodesign.base.errors import InfeasibleError
-from topodesign.base.wording import counted
+from topodesign.base.wording import count_noun
 from topodesign.solve.program import Entries
 from topodesign.solve.whole import find_whole
 from topodesign.topology.topology import IntArray, Topology
@@ -39,7 +39,7 @@ def split_sided(
         slots = np.repeat(np.arange(room.shape[2]), room[0, 0])
         factor, src, dst = factors(topology.nodes, u, v, len(slots))
         return src, dst, slots[factor]
-    return _searched(topology.nodes, u, v, room, seed=seed, seconds=seconds)
+    return _search_orientations(topology.nodes, u, v, room, seed=seed, seconds=seconds)
 
 
 def _refuse(u: IntArray, v: IntArray, room: IntArray, names: Sequence[str]) -> None:
@@ -49,7 +49,9 @@ def _refuse(u: IntArray, v: IntArray, room: IntArray, names: Sequence[str]) -> N
     if len(short):
         node = int(short[0])
         lanes = room[node].sum(axis=1)
-        words = f"'{names[node]}' has {counted(lanes[0], 'lane')} at sides 1 and {lanes[1]} at sides 2, its links need"
+        words = (
+            f"'{names[node]}' has {count_noun(lanes[0], 'lane')} at sides 1 and {lanes[1]} at sides 2, its links need"
+        )
         raise InfeasibleError(f"too few ports: host {words} {needed[node]}")
     there = room > 0
     joined = np.any((there[u, 0] & there[v, 1]) | (there[u, 1] & there[v, 0]), axis=1)
@@ -59,12 +61,12 @@ def _refuse(u: IntArray, v: IntArray, room: IntArray, names: Sequence[str]) -> N
     one, two = int(u[apart[0]]), int(v[apart[0]])
     same = np.any(there[one].any(axis=0) & there[two].any(axis=0))
     why = "both end at the same side of every switch that they share" if same else "they share no switch"
-    more = f", and {counted(len(apart) - 1, 'more link')}" if len(apart) > 1 else ""
+    more = f", and {count_noun(len(apart) - 1, 'more link')}" if len(apart) > 1 else ""
     words = f"link {one} - {two} cannot be made between hosts '{names[one]}' and '{names[two]}': {why}{more}"
     raise InfeasibleError(f"{words} ({PROVEN_NONE} with these hosts and this cabling)")
 
 
-def _searched(
+def _search_orientations(
     nodes: int, u: IntArray, v: IntArray, room: IntArray, *, seed: int, seconds: float
 ) -> tuple[IntArray, IntArray, IntArray]:
     """Find link orientations and split by integer programming."""
@@ -93,7 +95,7 @@ def _searched(
     return np.repeat(src, times), np.repeat(dst, times), np.repeat(part, times)
 
 
-def turned(u: IntArray, v: IntArray, wished: Sequence[int], room: IntArray) -> tuple[IntArray, IntArray] | None:
+def orient_links(u: IntArray, v: IntArray, wished: Sequence[int], room: IntArray) -> tuple[IntArray, IntArray] | None:
     """Orient links within the lanes at both sides.
 
     No node has more links out than lanes at side 1, or in than at side 2. Wishes are followed if possible.

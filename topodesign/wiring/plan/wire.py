@@ -19,7 +19,7 @@ import numpy as np
 from topodesign.base.arguments import as_choice, as_integer
 from topodesign.base.errors import InfeasibleError, ParameterError
 from topodesign.base.units import Quantity, as_bandwidth, as_time
-from topodesign.base.wording import counted
+from topodesign.base.wording import count_noun
 from topodesign.fabrics.boxes import Boxed
 from topodesign.fabrics.places import as_topology
 from topodesign.fabrics.presets import as_boxed
@@ -175,8 +175,8 @@ def wire_boxes(
             one, other = (_end(inventory.host[names[at]], lane, there, boxed, mode) for at, lane in (a, b))
             if one[1] != other[1]:
                 raise InfeasibleError(
-                    f"a cable goes from {_called(one[0])} to {_called(other[0])}, which are cabled to panels of the "
-                    f"fields '{one[1]}' and '{other[1]}'; cable them to one, or exchange NICs of these boxes"
+                    f"a cable goes from {_name_end(one[0])} to {_name_end(other[0])}, which are cabled to panels of "
+                    f"the fields '{one[1]}' and '{other[1]}'; cable them to one, or exchange NICs of these boxes"
                 )
             patches.append((a[0], b[0], one[0], other[0]))
     plan = WiringPlan(inventory, graph, names, mode, connects_of(inventory, mode, patches), tuple(fixed))
@@ -191,7 +191,7 @@ def _end(
     ways = list(lanes_of(host))
     if lane >= len(ways):
         words = f"NIC {lane // boxed.split} of {boxed.box.name}"
-        raise InfeasibleError(f"host '{host.name}' has {counted(len(ways), 'lane')}, and {words} is lane {lane + 1}")
+        raise InfeasibleError(f"host '{host.name}' has {count_noun(len(ways), 'lane')}, and {words} is lane {lane + 1}")
     port, number = ways[lane]
     found = there.get((host.name, port.name, number))
     if found is None:
@@ -200,7 +200,7 @@ def _end(
     return found
 
 
-def _called(end: Fixed) -> str:
+def _name_end(end: Fixed) -> str:
     return f"'{end.port}' of '{end.host}'"
 
 
@@ -294,13 +294,12 @@ def _problem(plan: WiringPlan) -> _Problem:
     at = np.zeros((spots, spots), dtype=np.int64)
     if not inventory.cabling and {fixed.host for fixed in plan.fixed} != inventory.host.keys():
         at[: topology.nodes] = [
-            _fixed_millimetres(inventory, host, [home[row] for home in homes])
-            for row, host in enumerate(inventory.hosts)
+            _measure_fixed(inventory, host, [home[row] for home in homes]) for row, host in enumerate(inventory.hosts)
         ]
     return _Problem(cords, between, at)
 
 
-def _fixed_millimetres(inventory: Inventory, host: Host, panels: list[str]) -> int:
+def _measure_fixed(inventory: Inventory, host: Host, panels: list[str]) -> int:
     """Return a host's fixed cable millimetres, reaching all its panels."""
     kinds = [FIXED[port.connector] for port in host.ports]
     return sum(max(_millimetres(inventory, host.name, panel, kind) for panel in panels) for kind in kinds)

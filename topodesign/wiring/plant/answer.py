@@ -15,7 +15,7 @@ from topodesign.base.cost import Bounds as LowerBounds
 from topodesign.base.declared import Declared, key
 from topodesign.base.records import Table
 from topodesign.base.units import format_bandwidth, format_excess, format_time
-from topodesign.base.wording import counted
+from topodesign.base.wording import count_noun
 from topodesign.finder.answer import Answer
 from topodesign.finder.candidate import Entry
 from topodesign.finder.pareto import DEFERRED_NOTE
@@ -216,7 +216,7 @@ class Carried(Answer):
         work = self.workload
         return (
             f"{self.nodes} nodes of degree {self.degree} on {self.hosts} hosts and "
-            f"{counted(self.fields, 'field')} of panels ({self.mode}); "
+            f"{count_noun(self.fields, 'field')} of panels ({self.mode}); "
             f"alpha {format_time(work.alpha)}, {format_bandwidth(work.bandwidth)} per node; "
             f"{self.questions[0].words}"
         )

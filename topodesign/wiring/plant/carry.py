@@ -26,8 +26,8 @@ from topodesign.wiring.inventory.files import InventoryLike, as_inventory
 from topodesign.wiring.plan.files import WiringLike, as_wiring
 from topodesign.wiring.plan.planner import make_plan
 from topodesign.wiring.plant.answer import Carriage, Carried
-from topodesign.wiring.plant.made import all_cheapest, structured
-from topodesign.wiring.plant.plant import Plant, plan_made, plant_of, why_not
+from topodesign.wiring.plant.made import find_frontier, search_structured
+from topodesign.wiring.plant.plant import Plant, explain_no_plan, plan_made, plant_of
 
 SECONDS = 10.0  # of work to search in where the plant does not carry all that is known
 _PLANNING = 20.0  # seconds to look for a plan of one known topology
@@ -176,7 +176,7 @@ def _try_known(
 
 def _admit(one: Entry, plant: Plant) -> Carriage:
     """Return a topology with its plan, or a reason."""
-    reason = why_not(one.topology, plant, lambda: None if one.all_to_all is None else one.all_to_all.upper)
+    reason = explain_no_plan(one.topology, plant, lambda: None if one.all_to_all is None else one.all_to_all.upper)
     if reason is not None:
         return Carriage(one, not_carried_because=reason)
     hosts = None if len(plant.classes) > 1 else plant.hosts
@@ -197,14 +197,14 @@ def _make(
     met = all(bound in means for bound in asked.bounds) and asked.objective.collective == "allreduce"
     if asked.seconds is None and met:
         return [], False
-    everything = all_cheapest(plant, progress) if plant.whole else None
+    everything = find_frontier(plant, progress) if plant.whole else None
     if everything is not None:
         source, made = "all of them priced", everything
     else:
         wanted = asked.seconds is not None or not tried or not all(one.carried for one in tried)
         limit = SECONDS if asked.seconds is None else asked.seconds
         source = "made for the plant"
-        found = structured(plant, limit, seed=asked.seed or 0, progress=progress) if wanted else []
+        found = search_structured(plant, limit, seed=asked.seed or 0, progress=progress) if wanted else []
         made = [one for _, one in found]
     told = []
     effort: Effort = "quick" if asked.objective.exchanges else "bounds"

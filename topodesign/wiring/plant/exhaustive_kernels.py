@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from topodesign.base.compiled import LARGEST, Ints, compiled
+from topodesign.base.compiled import LARGEST, Ints, compile_kernel
 
 PART = 27720  # parts of a shard, into which 1 to 12 links divide it without a rest
 MOST_STEPS = 10
 
 
-@compiled
+@compile_kernel
 def _loads(links: Ints, reach: Ints, near: Ints) -> tuple[int, int]:
     """Return steps (-1: disconnected) and summed maximum loads.
 
@@ -67,7 +67,7 @@ def _loads(links: Ints, reach: Ints, near: Ints) -> tuple[int, int]:
         total += worst
 
 
-@compiled
+@compile_kernel
 def cheapest(fixed: Ints, tables: Ints, duplex: bool, least: Ints, chosen: Ints) -> None:
     """Price link tables; record the cheapest per step count.
 

@@ -32,10 +32,10 @@ from topodesign.pricing.evaluation import price_both
 from topodesign.search.groups import groups_to_search
 from topodesign.search.lifted import cayley_spec, lift_spec
 from topodesign.topology.groups import Group
-from topodesign.topology.symmetry import joined
+from topodesign.topology.symmetry import join_orbits
 from topodesign.topology.topology import IntArray, Topology
 from topodesign.wiring.plant.exhaustive_kernels import MOST_STEPS, cheapest
-from topodesign.wiring.plant.plant import Made, Plant, made_of
+from topodesign.wiring.plant.plant import Made, Plant, make_topology
 
 MOST_NODES = 10  # more are searched in other ways
 MOST_TABLES = 120_000  # at one field
@@ -43,7 +43,7 @@ MOST_SUMS = 3_000_000  # topologies: compiled code prices some 10^5 a second
 _MOST_DEGREE = 12
 
 
-def all_cheapest(plant: Plant, progress: Progress | None = None) -> list[Made] | None:
+def find_frontier(plant: Plant, progress: Progress | None = None) -> list[Made] | None:
     """Return the Pareto-optimal topologies of an installation, by steps.
 
     None if there are too many to try.
@@ -77,7 +77,7 @@ def all_cheapest(plant: Plant, progress: Progress | None = None) -> list[Made] |
         found |= {step: (*fixed, last[place]) for step, place in enumerate(chosen.tolist()) if place >= 0}
         tell(progress, number / total)
     steps = [step for step in sorted(found) if least[step] < min(least[:step], default=LARGEST)]
-    return [_made(plant, dict(zip(order, found[step], strict=True))) for step in steps]
+    return [_make_topology(plant, dict(zip(order, found[step], strict=True))) for step in steps]
 
 
 def _tables(lanes: IntArray, *, duplex: bool) -> IntArray | None:
@@ -117,11 +117,11 @@ def _orbits(tables: IntArray, plant: Plant) -> NDArray[np.int64]:
             image = tables[:, swap][:, :, swap].reshape(len(tables), -1)
             onto = np.empty(len(tables), dtype=np.int64)
             onto[np.lexsort(image.T)] = rank
-            first = joined(first, onto)
+            first = join_orbits(first, onto)
     return np.unique(first)
 
 
-def _made(plant: Plant, tables: dict[int, IntArray]) -> Made:
+def _make_topology(plant: Plant, tables: dict[int, IntArray]) -> Made:
     """Return a topology with its links by panel group."""
     src, dst, part = [], [], []
     for field, table in tables.items():
@@ -131,7 +131,7 @@ def _made(plant: Plant, tables: dict[int, IntArray]) -> Made:
         src.append(np.repeat(u, count))
         dst.append(np.repeat(v, count))
         part.append(np.full(int(count.sum()), field))
-    return made_of(plant, *(np.concatenate(column) for column in (src, dst, part)))
+    return make_topology(plant, *(np.concatenate(column) for column in (src, dst, part)))
 
 
 MOST_BLOCKS = 64  # nodes that are priced, of each candidate
@@ -158,7 +158,7 @@ class _Lift:
     voltage: IntArray
     mate: IntArray | None
 
-    def _filled(self, degree: int) -> tuple[IntArray, IntArray, IntArray]:
+    def _fill_loops(self, degree: int) -> tuple[IntArray, IntArray, IntArray]:
         """Return tails, heads and voltages, with self-loops."""
         spare = np.repeat(np.arange(self.blocks), degree - np.bincount(self.tail, minlength=self.blocks))
         still = np.zeros(len(spare), dtype=np.int64)
@@ -168,7 +168,7 @@ class _Lift:
 
     def topology(self, degree: int) -> Topology:
         """Return the lift, with self-loops for missing lanes."""
-        order, (tail, head, voltage) = self.group.order, self._filled(degree)
+        order, (tail, head, voltage) = self.group.order, self._fill_loops(degree)
         everyone = self.group.elements()
         ends = self.group.multiply(everyone, voltage[:, None])
         return Topology.from_arrays(
@@ -180,7 +180,7 @@ class _Lift:
 
     def spec(self, degree: int, *, duplex: bool) -> Spec | None:
         """Return the spec of the lift, or None."""
-        tail, head, voltage = self._filled(degree)
+        tail, head, voltage = self._fill_loops(degree)
         if self.blocks == 1 and np.all(voltage):
             return cayley_spec(self.group, sorted(voltage.tolist()), duplex=duplex)
         spec = lift_spec(None if self.group.order == 1 else self.group.spec, tail, head, voltage)
@@ -202,7 +202,7 @@ class _Lift:
         return begins[kept], ends[kept], part[kept]
 
 
-def structured(
+def search_structured(
     plant: Plant, seconds: float, *, seed: int = 0, progress: Progress | None = None
 ) -> list[tuple[Cost, Made]]:
     """Search for Pareto-optimal topologies within a time limit.
@@ -220,12 +220,12 @@ def structured(
         place += 1
         tell(progress, used / seconds)
         blocks = np.concatenate([some.reshape(-1, size) for some in plant.classes])
-        lift = _drawn(plant, blocks, groups[int(rng.integers(0, len(groups)))], rng)
+        lift = _draw_lift(plant, blocks, groups[int(rng.integers(0, len(groups)))], rng)
         steps_first = bool(rng.integers(0, 2))
         best = _cost(lift, plant)
         vain = 0
         while best is not None and vain < _MOVES and watch() < seconds:
-            changed = _changed(lift, rng)
+            changed = _vary_lift(lift, rng)
             cost = _cost(changed, plant)
             better = cost is not None and _rank(cost, steps_first) < _rank(best, steps_first)
             vain = 0 if better else vain + 1
@@ -266,7 +266,7 @@ def _shapes(plant: Plant) -> Iterator[tuple[int, list[Group]]]:
             yield size, groups_to_search(size)[:_GROUPS]
 
 
-def _drawn(plant: Plant, blocks: IntArray, group: Group, rng: np.random.Generator) -> _Lift:
+def _draw_lift(plant: Plant, blocks: IntArray, group: Group, rng: np.random.Generator) -> _Lift:
     lanes = plant.lanes[blocks[:, 0]]
     block, field = np.nonzero(lanes)
     count = lanes[block, field]
@@ -307,7 +307,7 @@ def _turn(lift: _Lift, link: int, rng: np.random.Generator) -> None:
         lift.voltage[link] = turns[int(rng.integers(0, len(turns)))] if len(turns) else 0
 
 
-def _changed(lift: _Lift, rng: np.random.Generator) -> _Lift:
+def _vary_lift(lift: _Lift, rng: np.random.Generator) -> _Lift:
     """Return a lift with a random change."""
     new = replace(
         lift, head=lift.head.copy(), voltage=lift.voltage.copy(), mate=None if lift.mate is None else lift.mate.copy()

@@ -20,13 +20,13 @@ from topodesign.base.arguments import as_path
 from topodesign.base.atomic import write_directory
 from topodesign.base.declared import Declared, key, keys_of
 from topodesign.base.errors import InfeasibleError, ParameterError
-from topodesign.base.progress import Progress, each
+from topodesign.base.progress import Progress, iterate_with_progress
 from topodesign.base.records import Table
 from topodesign.plans.flow import Circuits
 from topodesign.plans.flow_ops import rounds_of_flow
 from topodesign.plans.plan import Plan
 from topodesign.plans.time.simulate import simulate
-from topodesign.schedulers.circuits.reconfigure import Contender, Reconfiguration, claimed
+from topodesign.schedulers.circuits.reconfigure import Contender, Reconfiguration, claim_time
 from topodesign.schedulers.circuits.sequence import PhaseRows, over_circuits, right
 from topodesign.topology.topology import Topology
 from topodesign.wiring.change.change import fewest_moves
@@ -36,7 +36,7 @@ from topodesign.wiring.plan.cross_connects import fibres
 from topodesign.wiring.plan.files import plan_text
 from topodesign.wiring.plan.plan import WiringPlan
 from topodesign.wiring.plan.planner import make_plan
-from topodesign.wiring.plant.plant import Plant, plant_of, why_not
+from topodesign.wiring.plant.plant import Plant, explain_no_plan, plant_of
 from topodesign.wiring.switches.kinds import Spelling
 from topodesign.wiring.switches.steps import commands, driver_of
 
@@ -83,7 +83,7 @@ class CarriedPhases(Reconfiguration):
     @property
     def moves(self) -> tuple[int, ...]:
         """New circuits in each phase; all in the first."""
-        return tuple(len(come) for _, come in _changed(self.wirings))
+        return tuple(len(come) for _, come in _iterate_changes(self.wirings))
 
     def table(self) -> Table:
         """Return the supported plans, with reasons for others."""
@@ -104,7 +104,7 @@ class CarriedPhases(Reconfiguration):
         """
         driver = driver_of(file_format, spelling)
         files = dict[str, str]()
-        for number, (gone, come) in enumerate(_changed(self.wirings)):
+        for number, (gone, come) in enumerate(_iterate_changes(self.wirings)):
             files |= commands(driver, self.wirings[number], (gone, come), f"phase{number}", spelling)
         if not files:
             raise ParameterError("no circuit switch needs commands; patch panels are patched by hand")
@@ -113,7 +113,7 @@ class CarriedPhases(Reconfiguration):
         return tuple(files)
 
 
-def _changed(wirings: tuple[WiringPlan, ...]) -> Iterator[tuple[list[Any], list[Any]]]:
+def _iterate_changes(wirings: tuple[WiringPlan, ...]) -> Iterator[tuple[list[Any], list[Any]]]:
     """Yield the removed and new circuits of each phase."""
     before: dict[Any, Any] = {}
     for one in wirings:
@@ -162,11 +162,11 @@ def carry_phases(
     plant = _with_ports(plant_of(as_inventory(inventory), found.nodes, found.degree, found.cabling))
     carried: list[tuple[Contender, tuple[WiringPlan, ...]]] = []
     refused: list[NotCarried] = []
-    for one in each(found.contenders, progress):
+    for one in iterate_with_progress(found.contenders, progress):
         if carried and (one.changes or not all(other.changes for other, _ in carried)):
             continue
         try:
-            wirings = _wired(one.plan.flow.switching, plant)
+            wirings = _wire_phases(one.plan.flow.switching, plant)
         except InfeasibleError as error:
             refused += [] if carried else [NotCarried(one.name, one.time, str(error))]
             continue
@@ -178,7 +178,7 @@ def carry_phases(
     own: dict[str, Any] = {one.name: getattr(found, one.name) for one in fields(Reconfiguration)}
     own |= {
         "contenders": tuple(one for one, _ in carried),
-        "claim": claimed(best.time, Fraction(found.claim.bound or 0)),
+        "claim": claim_time(best.time, Fraction(found.claim.bound or 0)),
     }
     return CarriedPhases(**own, hosts=wirings[0].hosts, wirings=wirings, not_carried=tuple(refused))
 
@@ -202,11 +202,11 @@ def _with_ports(plant: Plant) -> Plant:
     return replace(plant, inventory=replace(plant.inventory, cabling=tuple(kept)), fixed=tuple(kept))
 
 
-def _wired(circuits: Circuits, plant: Plant) -> tuple[WiringPlan, ...]:
+def _wire_phases(circuits: Circuits, plant: Plant) -> tuple[WiringPlan, ...]:
     """Return the wiring of every phase, with few moves."""
     graphs = [circuits.links(number, len(plant.hosts)) for number in range(circuits.changes + 1)]
     for number, graph in enumerate(graphs):
-        if (reason := why_not(graph, plant, lambda: None)) is not None:
+        if (reason := explain_no_plan(graph, plant, lambda: None)) is not None:
             raise InfeasibleError(f"phase {number}: {reason}")
     orders = [plant.hosts]
     for order in orders:
@@ -232,7 +232,7 @@ def _next(made: list[WiringPlan], graph: Topology, hosts: tuple[str, ...], plant
     if not made:
         return plan
     plan = fewest_moves(made[-1], graph, hosts=hosts, own=plan).after
-    for gone, come in list(_changed((made[-1], plan)))[1:]:
+    for gone, come in list(_iterate_changes((made[-1], plan)))[1:]:
         fixed = next((one.a.panel for one in (*gone, *come) if plant.inventory.panel[one.a.panel].kind != "ocs"), None)
         if fixed is not None:
             raise InfeasibleError(f"circuits would change at panel {fixed}, which is patched by hand")

@@ -15,7 +15,7 @@ from topodesign.base.spec import LONGEST_SPEC, Spec
 from topodesign.topology.topology import IntArray, Topology
 from topodesign.wiring.inventory.devices import Fixed, Mode, Zone
 from topodesign.wiring.inventory.inventory import Inventory
-from topodesign.wiring.plan.cabling import assign_lanes, lanes_by_field, plan_cabling, reaches, spread, usable
+from topodesign.wiring.plan.cabling import assign_lanes, lanes_by_field, plan_cabling, reaches, spread_lanes, usable
 from topodesign.wiring.plan.decompose import two_sides, unit_edges, without_loops
 from topodesign.wiring.plan.joint import Choice
 from topodesign.wiring.plan.plan import WiringPlan
@@ -65,7 +65,7 @@ class Made:
     order: IntArray  # the node of the plant that each node of the topology is
 
 
-def made_of(plant: Plant, src: IntArray, dst: IntArray, part: IntArray) -> Made:
+def make_topology(plant: Plant, src: IntArray, dst: IntArray, part: IntArray) -> Made:
     """Build a topology from links, with self-loops for spare ports.
 
     Each node has d ports.
@@ -118,7 +118,7 @@ def plant_of(inventory: Inventory, nodes: int | None, degree: int | None, mode: 
         widest = int(lanes.sum(axis=1).max(initial=0))
         if degree > widest:
             raise InfeasibleError(f"no host has {degree} lanes for as many links; the most is {widest}")
-        lanes = _thinned(lanes, degree)
+        lanes = _thin_lanes(lanes, degree)
     there = lanes.any(axis=0)
     if not there.any():
         raise InfeasibleError(f"no lane is cabled to a panel port that a {mode} plan can use")
@@ -134,7 +134,7 @@ def _with_most(have: dict[str, int], nodes: int | None) -> tuple[str, ...]:
     return tuple(name for name in have if name in chosen)
 
 
-def _thinned(lanes: IntArray, degree: int) -> IntArray:
+def _thin_lanes(lanes: IntArray, degree: int) -> IntArray:
     """Return lanes reduced to a degree limit."""
     lanes = lanes.copy()
     while len(over := np.flatnonzero(lanes.sum(axis=1) > degree)):
@@ -160,14 +160,14 @@ def _cabling(room: Inventory, hosts: Sequence[str], most: int, mode: Mode) -> tu
         left, chosen = most, list[Zone]()
         for width in sorted({wide[zone.field] for zone in mine}, reverse=True):
             share = {zone: ports[zone] // near[zone] for zone in mine if wide[zone.field] == width}
-            taken = spread(min(left, sum(share.values())), share, mode) or []
+            taken = spread_lanes(min(left, sum(share.values())), share, mode) or []
             chosen += taken
             left -= len(taken)
         zones[name] = chosen
     return tuple(assign_lanes(room, zones, mode))
 
 
-def why_not(topology: Topology, plant: Plant, exchange: Callable[[], Fraction | None]) -> str | None:
+def explain_no_plan(topology: Topology, plant: Plant, exchange: Callable[[], Fraction | None]) -> str | None:
     """Return why a topology has no plan, or None.
 
     None if no count proves it.

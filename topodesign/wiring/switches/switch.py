@@ -168,7 +168,7 @@ def pair_name(pair: Pair) -> str:
     return f"{pair[0]}A-{pair[1]}B"
 
 
-def listed_pairs(pairs: Iterable[Pair]) -> str:
+def format_pairs(pairs: Iterable[Pair]) -> str:
     """Return a SONiC list of circuits in order of side A.
 
     Runs become ranges: ``1A-5B,10A..12A-20B..22B``.

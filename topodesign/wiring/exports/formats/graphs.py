@@ -70,22 +70,22 @@ def to_dot(plan: WiringPlan) -> str:
 
     A duplex patch is one line without arrowheads.
     """
-    lines = [f"digraph {_quoted(str(plan.topology.spec or 'wiring'))} {{", "  node [shape=box];"]
+    lines = [f"digraph {_quote(str(plan.topology.spec or 'wiring'))} {{", "  node [shape=box];"]
     racks: dict[tuple[str, str], list[int]] = {}
     for node, name in enumerate(plan.hosts):
         racks.setdefault(plan.inventory.place(name)[:2], []).append(node)
     for number, ((site, rack), nodes) in enumerate(racks.items()):
-        lines += [f"  subgraph cluster_{number} {{", f"    label={_quoted(f'{site} {rack}'.strip())};"]
-        lines += [f"    {node} [label={_quoted(f'{node}: {plan.hosts[node]}')}];" for node in nodes]
+        lines += [f"  subgraph cluster_{number} {{", f"    label={_quote(f'{site} {rack}'.strip())};"]
+        lines += [f"    {node} [label={_quote(f'{node}: {plan.hosts[node]}')}];" for node in nodes]
         lines.append("  }")
     style = ", dir=none" if plan.mode == "duplex" else ""
     for connect in plan.connects:
         u, v = connect.link
-        lines.append(f"  {u} -> {v} [tooltip={_quoted(connect.cable)}{style}];")
+        lines.append(f"  {u} -> {v} [tooltip={_quote(connect.cable)}{style}];")
     return "\n".join([*lines, "}"]) + "\n"
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", " ")
     return f'"{escaped}"'
 

@@ -65,7 +65,7 @@ def panel_views(
     for panel in plan.inventory.panels:
         if marks is not None and panel.name not in marked:
             continue
-        drawn = _drawn(panel, used)
+        drawn = _count_drawn(panel, used)
         title = _counts(plan, panel, patched)
         size = most or max(drawn, 1)
         for first in range(0, max(drawn, 1), size):
@@ -84,7 +84,7 @@ def panel_views(
                     marks is not None and not {Fibre(*key, side), Fibre(*key, "AB")} & marks.keys() for side in "AB"
                 ]
                 cells += _feet(x, y, ends, shade, pale)
-                cells += _marked(x, y, key, marks or {})
+                cells += _mark_port(x, y, key, marks or {})
             shown = f"; ports {part.ports[0].label} to {part.ports[-1].label}" if drawn > size else ""
             if first + size >= drawn < len(panel.ports):
                 shown += f"; free from {panel.ports[drawn].label} on, not drawn"
@@ -155,7 +155,7 @@ def _feet(
         yield _text(left + wide / 2, top + _FOOT / 2 + size / 3, size, words, ink=ink)
 
 
-def _marked(x: float, y: float, key: tuple[str, str], marks: Marks) -> Iterator[str]:
+def _mark_port(x: float, y: float, key: tuple[str, str], marks: Marks) -> Iterator[str]:
     for side in ("A", "B", "AB"):
         mark = marks.get(Fibre(*key, side))
         if mark is not None:
@@ -183,7 +183,7 @@ def _counts(plan: WiringPlan, panel: Panel, patched: Mapping[tuple[str, str, str
     return f"{panel.name} ({panel.kind}; {where}): {len(panel.ports)} ports, {used} patched{more}"
 
 
-def _drawn(panel: Panel, used: Collection[tuple[str, str]]) -> int:
+def _count_drawn(panel: Panel, used: Collection[tuple[str, str]]) -> int:
     """Return the number of drawn ports, without trailing free pages."""
     drawn = (n for n, port in enumerate(panel.ports) if port.blocked or (panel.name, port.label) in used)
     rows = max(drawn, default=0) // PER_ROW + 1

@@ -29,7 +29,7 @@ from topodesign.wiring.switches.switch import (
     Driver,
     Pair,
     SwitchStyle,
-    listed_pairs,
+    format_pairs,
     number_ports,
     pair_name,
 )
@@ -67,7 +67,7 @@ class Sonic(Driver):
         table: dict[str, dict[str, dict[str, str]]] = {
             TABLE: {pair_name((a, b)): {"a_side": f"{a}A", "b_side": f"{b}B"} for a, b in pairs}
         }
-        commands = _all_commands(pairs, style)
+        commands = _list_commands(pairs, style)
         if style.labels:
             labels = _labels(plan, panel)
             table = {_PORTS: {side: {"label": label} for side, label in labels.items()}} | table
@@ -141,7 +141,7 @@ def _shell_script(commands: Iterable[str]) -> str:
     return "#!/bin/sh -e\n" + "".join(f"{'' if line.startswith('for ') else 'sudo '}{line}\n" for line in commands)
 
 
-def _all_commands(pairs: list[Pair], style: SwitchStyle) -> list[str]:
+def _list_commands(pairs: list[Pair], style: SwitchStyle) -> list[str]:
     if style.only and pairs and style.spelling == "ocs":
         return _add(pairs, "ocs", mode="overwrite")
     adds = _add(pairs, style.spelling, batch=style.batch)
@@ -164,13 +164,13 @@ def _add(
     words = f"{_WORDS[spelling]} add"
     if spelling == "yang":
         return [f"{words} {pair_name((a, b))} --a-side {a}A --b-side {b}B" for a, b in pairs]
-    named = [listed_pairs(pairs)] if batch and pairs else map(pair_name, pairs)
+    named = [format_pairs(pairs)] if batch and pairs else map(pair_name, pairs)
     return [f"{words} {name} {mode}" for name in named]
 
 
 def _delete(pairs: Collection[Pair], spelling: Spelling) -> list[str]:
     """Return the commands that remove circuits."""
-    named = [listed_pairs(pairs)] if pairs and spelling == "ocs" else map(pair_name, pairs)
+    named = [format_pairs(pairs)] if pairs and spelling == "ocs" else map(pair_name, pairs)
     return [f"{_WORDS[spelling]} delete {name}" for name in named]
 
 

@@ -1,4 +1,4 @@
-"""Doors: ours can be opened, a package beside ours comes in by them, and one that is broken is omitted."""
+"""Built-in parts load, a package beside ours adds parts, and one that is broken is omitted."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from topodesign import plugins
-from topodesign.base import doors
+from topodesign.base import entry_points
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "plugins.md").read_text()
@@ -68,15 +68,15 @@ def run(site: Path, *words: str) -> subprocess.CompletedProcess[str]:
     return done
 
 
-@pytest.mark.parametrize("door", doors.DOORS, ids=lambda door: door.group)
-def test_every_door_opens(door: doors.Door) -> None:
-    assert list(door.own)
-    for name in door.own:
-        assert name in door
-        assert getattr(door[name], "name", name) == name
-    assert set(door) >= set(door.own)
-    assert len(door) == len(list(door))
-    assert "no such thing" not in door
+@pytest.mark.parametrize("group", entry_points.GROUPS, ids=lambda group: group.group)
+def test_every_group_loads(group: entry_points.EntryPointGroup) -> None:
+    assert list(group.own)
+    for name in group.own:
+        assert name in group
+        assert getattr(group[name], "name", name) == name
+    assert set(group) >= set(group.own)
+    assert len(group) == len(list(group))
+    assert "no such thing" not in group
 
 
 @pytest.mark.budget(12)
@@ -116,8 +116,8 @@ def test_our_own_names_need_no_look_at_packages(site: Path) -> None:
 
 def test_a_name_that_is_not_ours_is_looked_up() -> None:
     assert plugins().failed == ()
-    assert doors.FAMILIES.get("no such family") is None
-    assert doors.load("graphs.torus:torus") is doors.FAMILIES["torus"]
+    assert entry_points.FAMILIES.get("no such family") is None
+    assert entry_points.load("graphs.torus:torus") is entry_points.FAMILIES["torus"]
 
 
 OTHERS = '''"""A format of another package."""

@@ -1,4 +1,4 @@
-"""Doors: registries of parts from this package and from entry points.
+"""Registries of parts from this package and from entry points.
 
 Our own are named by text and imported when they are wanted, so that a folder can ask for what lies above it; other
 packages are only looked at where a name is not ours, or all names are asked for. A part of theirs that cannot be used
@@ -35,7 +35,7 @@ def load(name: str) -> Any:
     return getattr(importlib.import_module(f"topodesign.{module}"), attribute)
 
 
-def members(package: str, kind: type[T]) -> tuple[T, ...]:
+def load_members(package: str, kind: type[T]) -> tuple[T, ...]:
     """Return the values of a class that modules of a package define.
 
     Sub-packages are not searched.
@@ -48,7 +48,7 @@ def members(package: str, kind: type[T]) -> tuple[T, ...]:
     return tuple(dict.fromkeys(found))
 
 
-def declared_in(package: str, name: str, first: Sequence[str] = ()) -> list[Any]:
+def load_declared(package: str, name: str, first: Sequence[str] = ()) -> list[Any]:
     """Return the values of a name in all modules of a folder.
 
     Those named first come first, then the others by name.
@@ -68,17 +68,17 @@ class Plugin(Declared):
     * ``package``, ``version``: who brings it.
     """
 
-    door: str  # group of the entry points
+    group: str  # group of the entry points
     name: str  # what it is called
     package: str
     version: str
     value: str  # where it is, as the package says
     error: str | None = None  # why it is omitted; null if it is not
 
-    KEYS = "door name package version value error"
+    KEYS = "group name package version value error"
 
 
-class Door(Mapping[str, Any]):
+class EntryPointGroup(Mapping[str, Any]):
     """All parts of one sort by name: the package's own, then plugins.
 
     * ``group``: group of the entry points.
@@ -107,7 +107,7 @@ class Door(Mapping[str, Any]):
         for entry in _entry_points().get(self.group, ()):
             error = None
             try:
-                found[entry.name] = self._loaded(entry, found)
+                found[entry.name] = self._load_part(entry, found)
             except (Exception, SystemExit) as caught:  # noqa: BLE001  whatever the code of others does
                 error = str(caught) if isinstance(caught, PluginError) else f"{type(caught).__name__}: {caught}"
                 package = f"{_package(entry)[0]!r} (package {' '.join(_package(entry)[1:])})"
@@ -125,7 +125,7 @@ class Door(Mapping[str, Any]):
         """The plugins of other packages, including those that are omitted."""
         return self._opened[1]
 
-    def _loaded(self, entry: EntryPoint, others: Mapping[str, Any]) -> Any:
+    def _load_part(self, entry: EntryPoint, others: Mapping[str, Any]) -> Any:
         if entry.name in self.own or entry.name in others:
             raise PluginError("the name is taken")
         found = entry.load()
@@ -159,7 +159,7 @@ class Door(Mapping[str, Any]):
 
 @cache
 def _entry_points() -> Mapping[str, list[EntryPoint]]:
-    """Return the entry points of all doors by group.
+    """Return the entry points of all groups by name.
 
     Most often there are none, which a look at the files tells without the import of importlib.metadata (50 ms).
     """
@@ -171,7 +171,7 @@ def _entry_points() -> Mapping[str, list[EntryPoint]]:
     from importlib import metadata  # noqa: PLC0415  heavy
 
     found = metadata.entry_points()
-    return {door.group: sorted(found.select(group=door.group), key=_package) for door in DOORS}
+    return {group.group: sorted(found.select(group=group.group), key=_package) for group in GROUPS}
 
 
 def _package(entry: EntryPoint) -> tuple[str, str, str]:
@@ -179,18 +179,18 @@ def _package(entry: EntryPoint) -> tuple[str, str, str]:
     return (entry.name, entry.dist.name, entry.dist.version) if entry.dist else (entry.name, "?", "?")
 
 
-FAMILIES = Door("topodesign.families", "families of graphs", "graphs:FAMILIES", "topology.family:Family")
-EXPANSIONS = Door(
+FAMILIES = EntryPointGroup("topodesign.families", "families of graphs", "graphs:FAMILIES", "topology.family:Family")
+EXPANSIONS = EntryPointGroup(
     "topodesign.expansions", "expansions", "graphs.expansions:EXPANSIONS", "graphs.expansions.expansion:Expansion"
 )
-FABRICS = Door("topodesign.fabrics", "presets of fabrics", "fabrics.presets:FABRICS")
-SCHEDULERS = Door(
+FABRICS = EntryPointGroup("topodesign.fabrics", "presets of fabrics", "fabrics.presets:FABRICS")
+SCHEDULERS = EntryPointGroup(
     "topodesign.schedulers", "methods of schedule", "schedulers.scheduling:METHODS", "schedulers.method:Method"
 )
-BACKENDS = Door(
+BACKENDS = EntryPointGroup(
     "topodesign.backends", "targets of compile", "compiler.backends:BACKENDS", "compiler.backends.backend:Backend"
 )
-EXPORTS = Door(
+EXPORTS = EntryPointGroup(
     "topodesign.exports", "formats of wire export", "wiring.exports.export:FORMATS", "wiring.exports.format:Format"
 )
-DOORS = (FAMILIES, EXPANSIONS, FABRICS, SCHEDULERS, BACKENDS, EXPORTS)
+GROUPS = (FAMILIES, EXPANSIONS, FABRICS, SCHEDULERS, BACKENDS, EXPORTS)
