@@ -11,15 +11,16 @@ Trees and paths are unrolled into rounds, and switches are omitted: ranks are th
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
-from typing import cast
+from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from topodesign.base.errors import InfeasibleError, ScheduleError
-from topodesign.collectives import ALLREDUCE, Collective
+from topodesign.collectives import ALLREDUCE
 from topodesign.compiler.columns import Columns
 from topodesign.compiler.frontends.colouring import Edge, degree_of, edge_colouring
 from topodesign.compiler.ir import Exchange, Permutations, Phase, Rows, Runs
@@ -31,6 +32,9 @@ from topodesign.plans.rounds_ops import canonical, halves, is_lean, prune, rever
 from topodesign.plans.verify.plans import check_movement
 from topodesign.topology.topology import IntArray, Topology
 
+Integers = NDArray[np.integer[Any]]
+Messages: TypeAlias = "dict[Edge, IntArray]"
+"""Cells that go over each link in a step."""
 MOST_CELLS = 2**24  # rows of data that all ranks could have, known one by one
 MOST_SENDS = 2**22  # rows that are sent, known one by one
 
@@ -54,9 +58,9 @@ def permutations_of(plan: Plan, parts: int = 1, *, inplace: bool = False) -> Per
         rounds = _alike(plan, rounds)
     if rounds.collective.like(ALLREDUCE):
         adding, copying = halves(rounds)
-        phases = [_adding(adding, views), _Copies(copying, views).phase()]
+        phases = [_add(adding, views), _copy(copying, views)[0]]
     else:
-        phases = [_adding(rounds, views) if rounds.collective.reduces else _Copies(rounds, views).phase()]
+        phases = [_add(rounds, views) if rounds.collective.reduces else _copy(rounds, views)[0]]
     return Permutations(
         rounds.collective,
         inplace=inplace,
@@ -128,98 +132,87 @@ def colours_of(edges: Sequence[Edge], widths: Sequence[int], views: list[IntArra
     return colour
 
 
-def exchanges_of(
-    sent: Mapping[Edge, IntArray], ranks: int, views: list[IntArray], top: int
-) -> tuple[tuple[Exchange, ...], dict[Edge, int]]:
-    """Return a step's permutations and each message's first row.
+class RowMap:
+    """Row of each cell of the data in the arrays of all ranks, -1 where a rank has it not.
 
-    What arrives goes below the ``top`` rows that there are.
+    ``held``: cells that each rank begins with, in the order of its rows; arrays have ``given`` rows then.
     """
-    edges = sorted(sent)
-    colours = colours_of(edges, [len(sent[edge]) for edge in edges], views)
-    made, first = [], {}
-    for colour in sorted(set(colours)):
-        pairs = [edge for edge, other in zip(edges, colours, strict=True) if other == colour]
-        width = max(len(sent[edge]) for edge in pairs)
-        take: list[IntArray | None] = [None] * ranks
-        for edge in pairs:
-            take[edge[0]], first[edge] = sent[edge], top
-        moved = sum(len(sent[edge]) for edge in pairs)
-        made.append(Exchange(tuple(pairs), rows_of(take, width), (((top, top + width),),), moved, width))
-        top += width
-    return tuple(made), first
+
+    def __init__(self, held: Sequence[IntArray], cells: int, given: int, views: list[IntArray]) -> None:
+        self.rows = np.full((len(held), cells), -1, dtype=np.int32)
+        for rank, own in enumerate(held):
+            self.rows[rank, own] = np.arange(len(own))
+        self.top, self._views = given, views
+
+    def send(self, messages: Mapping[Edge, IntArray]) -> tuple[Exchange, ...]:
+        """Return the permutations of a step, with the cells of its messages.
+
+        What arrives goes below the rows that there are, in the order in which the sender has it.
+        """
+        sent = {edge: cells[np.argsort(self.rows[edge[0], cells])] for edge, cells in messages.items()}
+        taken = {edge: self.rows[edge[0], cells].astype(np.int64) for edge, cells in sent.items()}
+        edges, made = sorted(sent), []
+        colours = colours_of(edges, [len(sent[edge]) for edge in edges], self._views)
+        for colour in sorted(set(colours)):
+            pairs = [edge for edge, other in zip(edges, colours, strict=True) if other == colour]
+            width = max(len(sent[edge]) for edge in pairs)
+            take: list[IntArray | None] = [None] * len(self.rows)
+            for src, dst in pairs:
+                take[src] = taken[src, dst]
+                self.rows[dst, sent[src, dst]] = self.top + np.arange(len(sent[src, dst]))
+            moved = sum(len(sent[edge]) for edge in pairs)
+            put = (((self.top, self.top + width),),)
+            made.append(Exchange(tuple(pairs), rows_of(take, width), put, moved, width))
+            self.top += width
+        return tuple(made)
 
 
-def _adding(rounds: Rounds, views: list[IntArray]) -> Phase:
+def list_messages(step: Integers, src: Integers, dst: Integers, cells: Iterable[IntArray]) -> list[Messages]:
+    """Return the messages of each step in order: the cells that go over each link."""
+    found: dict[int, dict[Edge, list[IntArray]]] = defaultdict(lambda: defaultdict(list))
+    for now, u, v, some in zip(step.tolist(), src.tolist(), dst.tolist(), cells, strict=True):
+        found[now][u, v].append(some)
+    return [{edge: np.concatenate(parts) for edge, parts in sorted(found[now].items())} for now in sorted(found)]
+
+
+def _add(rounds: Rounds, views: list[IntArray]) -> Phase:
     """Return the reducing phase: the phase of time-reversed rounds, reversed."""
-    copies = _Copies(reverse(rounds), views)
-    turned = copies.phase()
-    start = np.full((copies.ranks, turned.rows), -1, dtype=np.int64)
-    for rank, rows in enumerate(copies.finish()):
+    turned, ends, given = _copy(reverse(rounds), views)
+    start = np.full((rounds.nodes, turned.rows), -1, dtype=np.int64)
+    for rank, rows in enumerate(ends):
         if len(rows):
             start[rank, rows] = np.arange(len(rows))
     steps = tuple(
         tuple(replace(one, pairs=tuple((v, u) for u, v in one.pairs), take=one.put, put=one.take) for one in step)
         for step in reversed(turned.steps)
     )
-    return Phase(adds=True, start=rows_of(list(start)), steps=steps, finish=(((0, copies.given),),), rows=turned.rows)
+    return Phase(adds=True, start=rows_of(list(start)), steps=steps, finish=(((0, given),),), rows=turned.rows)
 
 
-class _Copies:
-    """The rows of all ranks while rounds copy."""
+def _copy(rounds: Rounds, views: list[IntArray]) -> tuple[Phase, list[IntArray], int]:
+    """Return the phase of rounds that copy, the result rows of every rank, and how many rows are given."""
+    collective, ranks, units = rounds.collective, rounds.nodes, rounds.units
+    anyone = collective.at(None)
+    given, result = (len(side(0, ranks)) * units for side in (anyone.inputs, anyone.outputs))
+    blocks = collective.blocks(np.arange(ranks), ranks)
 
-    def __init__(self, rounds: Rounds, views: list[IntArray]) -> None:
-        self.collective: Collective = rounds.collective
-        self.ranks, self.units = rounds.nodes, rounds.units
-        self.blocks = self.collective.blocks(np.arange(self.ranks), self.ranks)
-        self._row = np.full((self.ranks, len(self.blocks) * self.units), -1, dtype=np.int32)
-        self.given = len(self.collective.at(None).inputs(0, self.ranks)) * self.units
-        self._result = len(self.collective.at(None).outputs(0, self.ranks)) * self.units
-        # A rank has its blocks for others in the order of what it calls these.
-        self._order = [np.argsort(row) for row in views[0]] if self.collective.pairwise else None
-        for rank in range(self.ranks):
-            own = self._units(self.collective.inputs(rank, self.ranks))
-            if self._order is not None:
-                own = own.reshape(self.ranks, -1)[self._order[rank]].ravel()
-            self._row[rank, own] = np.arange(len(own))
-        self._top = self.given
-        self.steps = tuple(self._step(messages, views) for messages in self._messages(rounds))
+    def list_cells(some: Sequence[int]) -> IntArray:
+        place = np.searchsorted(blocks, np.array(some, dtype=np.int64))
+        cells: IntArray = (place[:, None] * units + np.arange(units)).ravel()
+        return cells
 
-    def _units(self, blocks: Sequence[int]) -> IntArray:
-        place = np.searchsorted(self.blocks, np.array(blocks, dtype=np.int64))
-        units: IntArray = (place[:, None] * self.units + np.arange(self.units)).ravel()
-        return units
-
-    def _messages(self, rounds: Rounds) -> list[dict[Edge, IntArray]]:
-        names = ("step", "src", "dst", "lo", "hi")
-        place = np.searchsorted(self.blocks, rounds.block) * self.units
-        rows = zip(*(getattr(rounds, name).tolist() for name in names), place.tolist(), strict=True)
-        found: dict[int, dict[Edge, list[IntArray]]] = defaultdict(lambda: defaultdict(list))
-        for step, src, dst, lo, hi, first in rows:
-            found[step][src, dst].append(np.arange(first + lo, first + hi))
-        return [{edge: np.concatenate(parts) for edge, parts in sorted(found[step].items())} for step in sorted(found)]
-
-    def _step(self, messages: dict[Edge, IntArray], views: list[IntArray]) -> tuple[Exchange, ...]:
-        # The receiver has what arrives in the order in which the sender has it.
-        sent = {(u, v): units[np.argsort(self._row[u, units])] for (u, v), units in messages.items()}
-        rows = {(u, v): self._row[u, units].astype(np.int64) for (u, v), units in sent.items()}
-        made, first = exchanges_of(rows, self.ranks, views, self._top)
-        self._top += sum(one.width for one in made)
-        for edge, begin in first.items():
-            self._row[edge[1], sent[edge]] = np.arange(begin, begin + len(sent[edge]))
-        return made
-
-    def finish(self) -> list[IntArray]:
-        """Return every rank's result rows, empty without a result."""
-        wanted = (self._units(self.collective.outputs(rank, self.ranks)) for rank in range(self.ranks))
-        return [self._row[rank, units].astype(np.int64) for rank, units in enumerate(wanted)]
-
-    def phase(self) -> Phase:
-        own = np.arange(self.given)
-        order = [own.reshape(self.ranks, -1)[one].ravel() for one in self._order] if self._order else [own]
-        start = rows_of(cast("list[IntArray | None]", order), self._top)
-        finish = [rows if len(rows) else np.full(self._result, -1) for rows in self.finish()]
-        return Phase(adds=False, start=start, steps=self.steps, finish=rows_of(list(finish)), rows=self._top)
+    held, begin = [list_cells(collective.inputs(rank, ranks)) for rank in range(ranks)], [np.arange(given)]
+    if collective.pairwise:  # a rank has its blocks for others in the order of what it calls these
+        order = [np.argsort(row) for row in views[0]]
+        held = [own.reshape(ranks, -1)[one].ravel() for own, one in zip(held, order, strict=True)]
+        begin = [begin[0].reshape(ranks, -1)[one].ravel() for one in order]
+    rows = RowMap(held, len(blocks) * units, given, views)
+    first = np.searchsorted(blocks, rounds.block) * units
+    cells = map(np.arange, (first + rounds.lo).tolist(), (first + rounds.hi).tolist())
+    steps = tuple(map(rows.send, list_messages(rounds.step, rounds.src, rounds.dst, cells)))
+    ends = [rows.rows[rank, list_cells(collective.outputs(rank, ranks))].astype(np.int64) for rank in range(ranks)]
+    finish = rows_of([some if len(some) else np.full(result, -1) for some in ends])
+    return Phase(False, rows_of(begin, rows.top), steps, finish, rows.top), ends, given
 
 
 def rows_of(rows: Sequence[IntArray | None], width: int | None = None) -> Rows:

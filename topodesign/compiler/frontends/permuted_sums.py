@@ -8,21 +8,23 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 import numpy as np
+from numpy.typing import NDArray
 
+from topodesign.base.arrays import distinct
 from topodesign.base.errors import InfeasibleError
 from topodesign.compiler.columns import Columns
-from topodesign.compiler.frontends.colouring import Edge
-from topodesign.compiler.frontends.permutations import MOST_SENDS, exchanges_of, rows_of, views_of
+from topodesign.compiler.frontends.permutations import MOST_SENDS, Messages, RowMap, list_messages, rows_of, views_of
 from topodesign.compiler.ir import Permutations, Phase
 from topodesign.plans.plan import Plan
 from topodesign.plans.plan_ops import list_transfers
 from topodesign.plans.transfers import Transfers
-from topodesign.topology.topology import Topology
+from topodesign.topology.topology import IntArray
 
-_Cell = tuple[int, int]  # a unit of the data, and the block that it is of
-_Sums = dict[_Cell, list[int]]  # the blocks that are added up to each cell
+_Sums = dict[int, list[int]]  # the cells that are added up to each cell
 
 
 def permutations_of_sums(plan: Plan, parts: int = 1, *, inplace: bool = False) -> Permutations:
@@ -31,96 +33,72 @@ def permutations_of_sums(plan: Plan, parts: int = 1, *, inplace: bool = False) -
     The number of pieces of the data is a multiple of the number of ranks.
     """
     (transfers,) = list_transfers(plan, parts)
-    made = _Made(transfers, plan.topology)
+    units = math.lcm(transfers.units, transfers.ranks)
     return Permutations(
         transfers.collective.among(None),
         inplace=inplace,
         protocol="Simple",
-        chunks=made.units,
+        chunks=units,
         channels=1,
         columns=Columns.empty([0] * transfers.ranks),
-        phases=tuple(made.phases()),
+        phases=tuple(_list_phases(transfers, units, views_of(plan.topology, transfers.ranks))),
     )
 
 
-class _Made:
-    """Row contents of every rank."""
+def _list_phases(transfers: Transfers, units: int, views: list[IntArray]) -> Iterator[Phase]:
+    """Yield the phases, each with the cells that later ones need.
 
-    def __init__(self, transfers: Transfers, topology: Topology) -> None:
-        assert transfers.sums is not None  # noqa: S101  for mypy; they are what it is of
-        self.ranks = transfers.ranks
-        self.units = math.lcm(transfers.units, self.ranks)
-        scale = self.units // transfers.units
-        rows = int((transfers.hi - transfers.lo).sum()) * scale
-        if rows > MOST_SENDS:
-            raise InfeasibleError(f"{rows} rows that are sent are too many for one program (at most {MOST_SENDS})")
-        self._views = views_of(topology, self.ranks)
-        self._last = int(transfers.sums[2].max())
-        self._sent: dict[int, dict[Edge, list[_Cell]]] = defaultdict(lambda: defaultdict(list))  # by step
-        names = ("end", "src", "dst", "block", "lo", "hi")
-        for step, src, dst, block, lo, hi in zip(*(getattr(transfers, one).tolist() for one in names), strict=True):
-            self._sent[step][src, dst] += [(unit, block) for unit in range(lo * scale, hi * scale)]
-        self._sums: dict[int, list[_Sums]] = {}
-        for step, rank, block, source, lo, hi in transfers.sums.T.tolist():
-            own = self._sums.setdefault(step, [defaultdict(list) for _ in range(self.ranks)])[rank]
-            for unit in range(lo * scale, hi * scale):
-                own[unit, block].append(source)
-        self._ends = sorted({*self._sums, max(self._sent)})
+    A cell is a unit of the data of one of the blocks, which count from 0 to that of the result.
+    """
+    assert transfers.sums is not None  # noqa: S101  for mypy; they are what it is of
+    ranks, scale, last = transfers.ranks, units // transfers.units, int(transfers.sums[2].max())
+    rows = int((transfers.hi - transfers.lo).sum()) * scale
+    if rows > MOST_SENDS:
+        raise InfeasibleError(f"{rows} rows that are sent are too many for one program (at most {MOST_SENDS})")
 
-    def phases(self) -> list[Phase]:
-        steps = [[step for step in sorted(self._sent) if step <= end] for end in self._ends]
-        parts = [here[len(before) :] for before, here in zip([[], *steps], steps, strict=False)]
-        needed = [[[(unit, self._last) for unit in range(self.units)]] * self.ranks]
-        for end, part in zip(reversed(self._ends), reversed(parts), strict=True):
-            needed.insert(0, [self._before(rank, needed[0][rank], end, part) for rank in range(self.ranks)])
-        held = [{(unit, rank): unit for unit in range(self.units)} for rank in range(self.ranks)]
-        given, found = self.units, []
-        for end, part, after in zip(self._ends, parts, needed[1:], strict=True):
-            found.append(self._phase(held, given, part, (self._sums.get(end), after)))
-            given = max(map(len, after))
-            held = [{cell: row for row, cell in enumerate(own)} for own in after]
-        return found
+    def list_cells(block: int, lo: int, hi: int) -> IntArray:
+        return np.arange(lo * scale, hi * scale) * (last + 1) + block
 
-    def _before(self, rank: int, after: list[_Cell], end: int, part: list[int]) -> list[_Cell]:
-        """Return cells needed before a phase to reach ``after``."""
-        needed, made = set(after), self._sums.get(end, [{}] * self.ranks)[rank]
-        needed -= made.keys()
-        needed |= {(unit, source) for (unit, _), sources in made.items() for source in sources}
-        for step in reversed(part):
-            for (_, dst), cells in self._sent[step].items():
-                needed -= set(cells) if dst == rank else set()
-            for (src, _), cells in self._sent[step].items():
-                needed |= set(cells) if src == rank else set()
-        return sorted(needed)
+    table = transfers.end, transfers.src, transfers.dst
+    cells = map(list_cells, *(column.tolist() for column in (transfers.block, transfers.lo, transfers.hi)))
+    sent = dict(zip(distinct(transfers.end).tolist(), list_messages(*table, cells), strict=True))
+    sums: dict[int, list[_Sums]] = {}
+    for step, rank, block, source, lo, hi in transfers.sums.T.tolist():
+        own = sums.setdefault(step, [defaultdict(list) for _ in range(ranks)])[rank]
+        for cell, added in zip(list_cells(block, lo, hi).tolist(), list_cells(source, lo, hi).tolist(), strict=True):
+            own[cell].append(added)
+    ends = sorted({*sums, max(sent)})
+    parts = [[step for step in sent if low < step <= high] for low, high in pairwise([-1, *ends])]
+    need = np.zeros((ranks, units * (last + 1)), dtype=bool)
+    need[:, last :: last + 1] = True
+    needed = [[np.flatnonzero(row) for row in need]]  # by phase
+    for end, part in zip(reversed(ends), reversed(parts), strict=True):
+        _go_back(need, sums.get(end, ()), [sent[step] for step in part])
+        needed.insert(0, [np.flatnonzero(row) for row in need])
+    held = [np.arange(units) * (last + 1) + rank for rank in range(ranks)]
+    for end, part, after in zip(ends, parts, needed[1:], strict=True):
+        given = max(map(len, held))
+        array = RowMap(held, need.shape[1], given, views)
+        steps = tuple(array.send(sent[step]) for step in part)
+        made = sums.get(end, [{}] * ranks)
+        terms = max((len(sources) for own in made for sources in own.values()), default=1)
+        finish = np.full((ranks, terms, max(map(len, after))), -1, dtype=np.int64)
+        for rank, wanted in enumerate(after):
+            for at, cell in enumerate(wanted.tolist()):
+                sources = made[rank].get(cell, [cell])
+                finish[rank, : len(sources), at] = array.rows[rank, sources]
+        start = rows_of([np.arange(given)], array.top)
+        yield Phase(False, start, steps, rows_of([one.ravel() for one in finish]), array.top, terms)
+        held = after
 
-    def _phase(
-        self,
-        held: list[dict[_Cell, int]],
-        given: int,
-        part: list[int],
-        last: tuple[list[_Sums] | None, list[list[_Cell]]],
-    ) -> Phase:
-        sums, after = last
-        top, steps = given, []
-        for step in part:
-            messages = {edge: sorted(cells, key=held[edge[0]].__getitem__) for edge, cells in self._sent[step].items()}
-            sent = {
-                edge: np.array([held[edge[0]][cell] for cell in cells], dtype=np.int64)
-                for edge, cells in messages.items()
-            }
-            made, first = exchanges_of(sent, self.ranks, self._views, top)
-            top += sum(one.width for one in made)
-            for edge, begin in first.items():
-                held[edge[1]] |= {cell: begin + at for at, cell in enumerate(messages[edge])}
-            steps.append(made)
-        terms = max((len(sources) for own in sums or () for sources in own.values()), default=1)
-        wide = max(map(len, after))
-        finish = []
-        for rank, cells in enumerate(after):
-            rows = np.full((terms, wide), -1, dtype=np.int64)
-            for at, cell in enumerate(cells):
-                sources = (sums[rank] if sums else {}).get(cell, [cell[1]])
-                rows[: len(sources), at] = [held[rank][cell[0], source] for source in sources]
-            finish.append(rows.ravel())
-        start = rows_of([np.arange(given)], top)
-        return Phase(False, start, tuple(steps), rows_of(list(finish)), top, terms)
+
+def _go_back(need: NDArray[np.bool_], sums: Sequence[_Sums], part: Sequence[Messages]) -> None:
+    """Change the cells that ranks need after a phase into those before it."""
+    for rank, own in enumerate(sums):
+        need[rank, list(own)] = False
+        need[rank, [cell for sources in own.values() for cell in sources]] = True
+    for messages in reversed(part):
+        for (_, dst), cells in messages.items():
+            need[dst, cells] = False
+        for (src, _), cells in messages.items():
+            need[src, cells] = True
