@@ -135,7 +135,7 @@ def test_several_collectives_are_all_of_theirs(cases: list[tuple[Collective, int
 @pytest.mark.parametrize("collective", COLLECTIVES.values(), ids=str)
 def test_the_dual_of_the_dual_is_the_collective(collective: Collective) -> None:
     assert collective.dual.dual == collective
-    assert [one.reversed() for one in reversed(collective.movements)] == list(collective.dual.movements)
+    assert [one.reverse() for one in reversed(collective.movements)] == list(collective.dual.movements)
     assert collective.rooted == collective.dual.rooted
     if not collective.pairwise and "all" in collective.ends and len(collective.movements) == 1:
         assert collective.reduces != collective.dual.reduces

@@ -75,9 +75,9 @@ def test_scratch_is_half_of_the_data_or_what_sums_need(spec: str) -> None:
 def test_the_output_has_sums_that_are_over_before_results() -> None:
     for spec in SPECS:
         sums = sums_of(spec)
-        spared = sums.spared()
+        spared = sums.find_spared()
         assert (spared >= 0).any()
         for rank, owner in enumerate(spared.tolist()):
             if owner >= 0:
                 assert sums.live[rank, owner, sums.begun[rank] :].sum() == 0
-        assert (sums.held(spared) <= sums.held(np.full(len(spared), -1))).all()
+        assert (sums.count_held(spared) <= sums.count_held(np.full(len(spared), -1))).all()

@@ -223,7 +223,7 @@ def test_slow_links_are_not_used_for_what_comes_sooner_over_others() -> None:
     times = network(topology)
     slow = times.takes.copy()
     slow[topology.link_index(np.array([0, 3]), np.array([3, 0]))] *= 10
-    there = times.having(latency=slow * 0, per_unit=slow, takes=slow, busy=slow)
+    there = times.replace(latency=slow * 0, per_unit=slow, takes=slow, busy=slow)
     chunks = chunks_of(there, as_collective("allgather"), 1)
     sends = copy_chunks(there, chunks, 0)
     assert sends.time == bound_of(there, chunks) + int(times.takes[0])  # three over the slow one, and one more hop
@@ -462,7 +462,7 @@ def test_times_that_64_bits_do_not_count_are_refused() -> None:
     topology, _ = uneven(6, 1)
     there = network(topology)
     long = np.full_like(there.takes, 2**60)
-    slow = there.having(latency=long * 0, per_unit=long, takes=long, busy=long)
+    slow = there.replace(latency=long * 0, per_unit=long, takes=long, busy=long)
     for name, send in (("allgather", copy_chunks), ("all-to-all", forward_chunks)):
         with pytest.raises(TooLargeError, match="rounder numbers"):
             send(slow, chunks_of(slow, as_collective(name), 1), 0)
@@ -533,7 +533,7 @@ def test_sums_go_along_trees_on_any_links(overlap: bool) -> None:
         times = link_times(topology, ALLREDUCE, 2, size=Fraction(10**6), alpha=MICRO, bandwidth=8 * MANY, links=table)
         there = network_of(topology, times, overlap=overlap)
         opens = np.full(len(topology.src), 1000 * seed, dtype=np.int64)
-        (timed,) = along_trees(there.having(opens=opens), 2, Fraction(10**6), seed=seed, tries=3, enough=0)
+        (timed,) = along_trees(there.replace(opens=opens), 2, Fraction(10**6), seed=seed, tries=3, enough=0)
         report = verify(Plan(topology, timed))
         assert report.ok, report.problems
         assert timed.start.min() >= 1000 * seed

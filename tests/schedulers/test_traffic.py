@@ -152,7 +152,7 @@ def test_the_pieces() -> None:
     assert isinstance(timed, Flow)
     still = np.zeros((1, len(plan.topology.src)), dtype=np.int64)
     shared = SharedLinks(plan.topology, (timed,), still)
-    (again,) = shared.timed(shared.remains)
+    (again,) = shared.time_streams(shared.remains)
     assert again.time == timed.time
-    (worst,) = shared.timed(-shared.remains)
+    (worst,) = shared.time_streams(-shared.remains)
     assert verify(Plan(plan.topology, worst)).ok

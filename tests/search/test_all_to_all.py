@@ -124,7 +124,7 @@ def known(text: str, steps: int | None = None) -> Exchange:
     assert draft is not None
     price = all_to_all(text, effort="exact").bandwidth
     assert price is not None
-    return draft.priced(Bounds(price, price))
+    return draft.add_price(Bounds(price, price))
 
 
 @pytest.fixture
@@ -177,9 +177,9 @@ def test_bounds_that_are_far_apart_are_priced_more_finely(tmp_path: Path) -> Non
     bounds = price_topology(draft.topology)
     assert bounds is not None
     assert not bounds.exact
-    EXCHANGE.write(tmp_path, 4, [draft.priced(bounds)])
+    EXCHANGE.write(tmp_path, 4, [draft.add_price(bounds)])
     state = ExchangeState(Catalog(tmp_path), [4])
-    state.refine(draft.priced(bounds), 4)
+    state.refine(draft.add_price(bounds), 4)
     [one] = state.known((40, 4))
     assert one.spec == text
     assert bounds.lower <= one.all_to_all.lower <= one.all_to_all.upper < bounds.upper

@@ -89,8 +89,8 @@ def test_tasks_come_after_what_they_need(size: tuple[int, int]) -> None:
 )
 def test_finder_asks_for_no_other_sizes(target: Target, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = Finder()
-    known = {base: whole.kept(base) for base in base_targets(target)}
-    wanted = [(one.spec, one.cost) for one in whole.kept(target)]
+    known = {base: whole.list_kept(base) for base in base_targets(target)}
+    wanted = [(one.spec, one.cost) for one in whole.list_kept(target)]
     finder = Finder(known=known)
     plain = Finder._plain
 
@@ -99,7 +99,7 @@ def test_finder_asks_for_no_other_sizes(target: Target, monkeypatch: pytest.Monk
         return plain(self, size)
 
     monkeypatch.setattr(Finder, "_plain", only_own)
-    assert [(one.spec, one.cost) for one in finder.kept(target)] == wanted
+    assert [(one.spec, one.cost) for one in finder.list_kept(target)] == wanted
 
 
 @pytest.mark.parametrize(

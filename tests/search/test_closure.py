@@ -158,7 +158,7 @@ def exchange_of(text: str) -> Exchange:
     draft, price = draft_spec(parse(text), build(text).degree), all_to_all(text, effort="exact").bandwidth
     assert draft is not None
     assert price is not None
-    return draft.priced(Bounds(price, price))
+    return draft.add_price(Bounds(price, price))
 
 
 @pytest.mark.thorough

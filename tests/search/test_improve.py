@@ -433,9 +433,9 @@ def test_rows_are_merged_where_they_are_better_or_newer() -> None:
     mine, theirs = (SearchState(range(12, 13), {4: []}) for _ in range(2))
     target = Target(12, 4, duplex=True)
     theirs.keep(target, [FOUND])
-    (size,) = theirs.touched()
+    (size,) = theirs.take_changed()
     assert size == (12, 4)
-    assert theirs.touched() == {}
+    assert theirs.take_changed() == {}
     rows = theirs.rows[size]
     before = mine.ratio(target)
     assert mine.merge(size, rows) >= before - mine.ratio(target) > 0

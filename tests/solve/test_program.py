@@ -179,7 +179,7 @@ def test_statuses() -> None:
 
 def test_entries_of_one_place_add_up() -> None:
     row, column, value = (np.array(some) for some in ([1, 0, 1, 0], [2, 1, 2, 0], [3, 4, -1, 5]))
-    entries = Entries.summed(row, column, value)
+    entries = Entries.sum_equal(row, column, value)
     assert [np.asarray(some).tolist() for some in entries] == [[0, 0, 1], [0, 1, 2], [5, 4, 2]]
 
 
@@ -410,9 +410,9 @@ def test_choices_and_intervals() -> None:
     end = program.number(0, 100)
     program.row([(1, flag) for flag in flags], 2)
     program.implies(flags[0], flags[1])
-    program.one_of([flags[0], flags[2]])
-    program.any_of(flags[:1])
-    program.apart(starts, 4, flags)
+    program.require_one([flags[0], flags[2]])
+    program.require_any(flags[:1])
+    program.keep_apart(starts, 4, flags)
     for start, flag in zip(starts, flags, strict=True):
         program.row([(1, end), (-1, start)], 4, when=[flag])
     program.minimise([(1, end)])

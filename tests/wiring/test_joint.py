@@ -210,7 +210,7 @@ def test_pods_trunks_and_spares_leave_a_plan_exactly_where_there_is_one(
             plan = make_plan(topology, inventory, mode=mode)
             assert traced(plan) == wanted(topology)
             for fixed in plan.fixed:
-                pods = inventory.panel[inventory.plugged_at(fixed.panel, fixed.panel_port)[0]].pods
+                pods = inventory.panel[inventory.find_plugged(fixed.panel, fixed.panel_port)[0]].pods
                 assert not pods or inventory.host[fixed.host].pod in pods
         else:
             with pytest.raises(InfeasibleError, match=r"impossible|too few"):

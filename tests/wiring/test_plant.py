@@ -112,7 +112,7 @@ def frontier_by_hand(lanes: list[list[int]], mode: Mode) -> list[Cost]:
         np.fill_diagonal(table, degree - np.maximum(table.sum(axis=0), table.sum(axis=1)))
         src, dst = np.nonzero(table)
         try:
-            mean = Cost.averaged(*price_both(Topology.from_arrays(nodes, src, dst, table[src, dst])))
+            mean = Cost.average_with(*price_both(Topology.from_arrays(nodes, src, dst, table[src, dst])))
         except DisconnectedError:
             continue
         best[mean.steps] = min(mean.bandwidth, best.get(mean.steps, mean.bandwidth))
@@ -164,7 +164,7 @@ def test_lifts_keep_to_the_plant(mode: Mode) -> None:
     for cost, made in found:
         plan = plan_made(plant, made)
         check_plan(plan)
-        assert cost == Cost.averaged(*price_both(made.topology, all_sources=True))
+        assert cost == Cost.average_with(*price_both(made.topology, all_sources=True))
         assert made.topology.spec is not None
         assert build(made.topology.spec) == made.topology
         if made.topology.symmetry is not None:
@@ -178,7 +178,7 @@ def test_kernels_price_as_python_does() -> None:
     least = np.full(exhaustive_kernels.MOST_STEPS + 2, 2**62, dtype=np.int64)
     chosen = np.full(len(least), -1, dtype=np.int64)
     for one in made:
-        cost = Cost.averaged(*price_both(one.topology))
+        cost = Cost.average_with(*price_both(one.topology))
         table = np.zeros((1, 4, 4), dtype=np.int64)
         for u, v, count in one.topology.links():
             table[0, u, v] = count * (u != v)
@@ -239,7 +239,7 @@ def test_deferred_schedules_of_known_topologies_are_priced() -> None:
     assert deferred
     for one in deferred:
         made, spff = (
-            there.averaged(back) for there, back in (price_both_deferred(one.topology), price_both(one.topology))
+            there.average_with(back) for there, back in (price_both_deferred(one.topology), price_both(one.topology))
         )
         assert made.steps <= one.mean.steps
         assert made.bandwidth <= one.mean.bandwidth < spff.bandwidth

@@ -52,7 +52,7 @@ def test_links_within_a_row_stay_in_it_and_others_go_through_the_switch(rows: In
 def test_a_trunk_is_part_of_the_way(plan: WiringPlan, tmp_path: Path) -> None:
     connect = next(one for one in plan.connects if one.a.panel == "ocs")
     [way] = show_wiring(plan, connect.cable).ways
-    near = [plan.inventory.plugged_at(end.panel, end.panel_port) for end in (connect.a, connect.b)]
+    near = [plan.inventory.find_plugged(end.panel, end.panel_port) for end in (connect.a, connect.b)]
     assert way.through[1] == ":".join(near[0])
     assert way.through[-2] == ":".join(near[1])
     assert [name[0] for name in way.through] == ["F", "X", "T", "o", "C", "o", "T", "X", "F"]

@@ -56,7 +56,7 @@ class Cost(Declared):
         """Return the time of an allreduce (reduce-scatter, then allgather) in seconds."""
         return 2 * self.runtime(alpha, size, bandwidth)
 
-    def averaged(self, other: Cost) -> Cost:
+    def average_with(self, other: Cost) -> Cost:
         """Return the mean with another cost of the same number of steps.
 
         An allreduce made of both takes twice the mean.

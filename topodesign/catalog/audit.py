@@ -62,7 +62,7 @@ def audit_row(row: Row) -> Audited:
 
 def _audit_row(row: Row) -> Audited:
     topology, links, orbits = _links(row.spec)
-    turned = links.reversed()
+    turned = links.reverse()
     duplex = links.is_same(turned)
     wrong = _wrong_form(row, links, duplex)
     roots = orbits.roots
@@ -106,7 +106,7 @@ def _wrong_exchange(one: Exchange, degree: int) -> str | None:
     topology, links, orbits = _links(one.spec)
     ports = np.concatenate([np.bincount(ends, links.capacity, links.nodes) for ends in (links.src, links.dst)])
     far = distances(links, orbits.roots)
-    found = links.nodes, int(ports.min()), int(ports.max()), links.is_same(links.reversed()), int(far.max())
+    found = links.nodes, int(ports.min()), int(ports.max()), links.is_same(links.reverse()), int(far.max())
     if found != (one.nodes, degree, degree, one.duplex, one.steps) or (far < 0).any():
         return f"nodes, ports from and to, duplex and steps {found}"
     return wrong_flow(topology, links, orbits, degree, one.all_to_all)

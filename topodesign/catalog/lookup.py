@@ -165,7 +165,7 @@ class Catalog:
         out unless they are asked for.
         """
         found = Qualities()
-        for degree in self.wanted(degrees):
+        for degree in self.select_degrees(degrees):
             found += qualities(degree, read_prices(self.directory, *_span(degree, first, last)), work)
         return found
 
@@ -185,7 +185,7 @@ class Catalog:
         True 60 True
         """
         found = ExchangeQualities()
-        for degree in self.wanted(degrees):
+        for degree in self.select_degrees(degrees):
             span = _span(degree, first, last)
             known = [*of_rows(self.rows(*span)), *EXCHANGE.known(self.directory, *span)]
             found += exchange_qualities(degree, sorted(known, key=lambda one: one.nodes), work)
@@ -204,10 +204,10 @@ class Catalog:
 
     def _read_unpriced(self, degrees: Iterable[int] | None, first: int, last: int) -> Iterator[tuple[int, list[Row]]]:
         """Yield the rows of degrees as :meth:`rows`, without what all-to-all costs."""
-        for degree in self.wanted(degrees):
+        for degree in self.select_degrees(degrees):
             yield degree, read_rows(self.directory, *_span(degree, first, last))
 
-    def wanted(self, degrees: Iterable[int] | None) -> list[int]:
+    def select_degrees(self, degrees: Iterable[int] | None) -> list[int]:
         """Return some degrees, or all that there are files of.
 
         Raises

@@ -87,7 +87,7 @@ def merge_catalog(catalogs: Sequence[Catalog | str | Path], directory: str | Pat
         raise ParameterError("there are no catalogs to merge")
     files: dict[str, str | bytes] = {}
     merged = Merged()
-    for degree in sorted({degree for source in sources for degree in source.wanted(None)}):
+    for degree in sorted({degree for source in sources for degree in source.select_degrees(None)}):
         parts = [list(source.rows(degree)) if degree in source.degrees else [] for source in sources]
         known = _combine_prices(one for source in sources for one in PRICES.known(source.directory, degree))
         kept = _select_rows(parts)

@@ -128,7 +128,7 @@ def price_catalog(
     span = (nodes[0], nodes[-1]) if nodes else (0, NO_LIMIT)
     if seconds is not None and not seconds >= 0:
         raise ParameterError(f"seconds must not be negative, unlike {seconds!r:.60}")
-    rows = [(degree, row) for degree in source.wanted(degrees) for row in source.rows(degree, *span)]
+    rows = [(degree, row) for degree in source.select_degrees(degrees) for row in source.rows(degree, *span)]
     left = [(degree, row) for degree, row in rows if row.all_to_all is None]
     left.sort(key=lambda pair: (pair[1].found in _WITHOUT_SYMMETRY, pair[1].nodes))
     found: dict[int, dict[PriceKey, Bounds]] = {}
@@ -148,7 +148,7 @@ def price_catalog(
         _save(source.directory, found)
     return {
         degree: (sum(row.all_to_all is not None for row in own), len(own))
-        for degree in source.wanted(degrees)
+        for degree in source.select_degrees(degrees)
         for own in [source.rows(degree, *span)]
     }
 

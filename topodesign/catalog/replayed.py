@@ -32,7 +32,7 @@ class Digraph:
         order = np.lexsort((dst, src))
         return cls(nodes, src[order], dst[order], capacity[order])
 
-    def reversed(self) -> Digraph:
+    def reverse(self) -> Digraph:
         """Return the links turned round."""
         return Digraph.of(self.nodes, self.dst, self.src, self.capacity)
 

@@ -72,7 +72,7 @@ class Row(Result):
     @property
     def mean(self) -> Cost:
         """The mean of reduce-scatter and allgather, twice which an allreduce takes."""
-        return self.cost.averaged(self.allgather)
+        return self.cost.average_with(self.allgather)
 
     @property
     def twice_mean(self) -> tuple[int, int]:

@@ -67,7 +67,7 @@ class Movement:
         """Whether a block is the sum of contributions of all members."""
         return self.source == "all"
 
-    def reversed(self) -> Movement:
+    def reverse(self) -> Movement:
         """Return the movement backwards in time."""
         return Movement(self.destination, self.source)
 
@@ -228,7 +228,7 @@ class Collective:
         """The collective reversed in time: an allgather for a reduce-scatter."""
         from topodesign.collectives import COLLECTIVES  # noqa: PLC0415  the registry lists this module's values
 
-        turned = tuple(one.reversed() for one in reversed(self.movements))
+        turned = tuple(one.reverse() for one in reversed(self.movements))
         other = next(one for one in COLLECTIVES.values() if one.movements == turned)
         return replace(other, **self._where)
 

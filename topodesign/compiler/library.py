@@ -273,7 +273,7 @@ def compile_library(
     maker = _Maker(as_place(place), said, targets, None if names else as_step(work))  # type: ignore[arg-type]
     for job in iterate_with_progress(list(maker.jobs(names)), progress):
         maker.make(job)
-    return maker.done()
+    return maker.finish()
 
 
 def _collectives(work: Work) -> tuple[Collective, ...]:
@@ -520,7 +520,7 @@ class _Maker:
         alone = split_groups(plan)
         return [compile_plan(one, target, name=name, **options).checked() for one in alone]
 
-    def done(self) -> Library:
+    def finish(self) -> Library:
         """Return all that was made."""
         if not any(self.plans):
             if self.rows:

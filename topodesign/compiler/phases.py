@@ -149,7 +149,7 @@ def compile_phases(plan: Plan | str | Path, target: str = "msccl", **options: Un
         operations, scratch = pack_scratch(operations, reuse=False)
         shard = chunks // plan.collective.shards(rounds.nodes)
         own = _Room(plan.collective, rounds.nodes, shard, int(scratch.max()), settled.inplace)
-        made = _cut(own.placed(operations), plan.flow, own.size, settled, limits)
+        made = _cut(own.place(operations), plan.flow, own.size, settled, limits)
     programs = []
     for number, program in enumerate(made):
         alone = Plan(circuits.links(number, rounds.nodes), cut[number], generator=plan.generator)
@@ -211,7 +211,7 @@ class _Room:
                 places = [which * self._sizes(rank)[0] for rank in range(self.ranks)]
             yield tuple(places)
 
-    def placed(self, operations: Operations) -> Operations:
+    def place(self, operations: Operations) -> Operations:
         """Return operations with all places in the output (the workspace)."""
         starts = np.zeros((5, self.ranks), dtype=np.int64)  # of what a program calls input, output and scratch
         if not self.inplace:

@@ -79,7 +79,7 @@ class World(ABC):
     def prepare(self, trial: Trial) -> Part:
         """Return this rank's part of a trial."""
 
-    def own(self, trial: Trial) -> Part | None:
+    def get_own(self, trial: Trial) -> Part | None:
         """Return the library's own collective on the same data, or None.
 
         Collective: all ranks must call it.
@@ -161,7 +161,7 @@ class World(ABC):
 
         The library's own collective takes turns with it, so that both meet the same disturbances.
         """
-        own = self.own(trial)
+        own = self.get_own(trial)
         parts = [self.prepare(trial), *([] if own is None else [own])]
         first, *others = time_parts(trial, self.rank, parts, self.meet, self.gather, progress=progress)
         for part in parts:

@@ -288,7 +288,7 @@ class Fabric:
         slowest = {word: max(known.get(kind, Fraction(0)) for kind in kinds) for word, kinds in parts.items()}
         return tuple(slowest[word] for word in self.classes)
 
-    def own_links(self, table: LinkTable | None = None) -> LinkTable:
+    def get_link_table(self, table: LinkTable | None = None) -> LinkTable:
         """Return a table of the latencies of all links, overridden by another."""
         other = LinkTable({}, {}) if table is None else table.on(self.topology)
         pairs = ((u, v) for u, v, _ in self.topology.links())

@@ -122,7 +122,7 @@ class Entry(Result):
     @property
     def mean(self) -> Cost:
         """Mean cost of reduce-scatter and allgather, half that of an allreduce."""
-        return self.cost.averaged(self.allgather)
+        return self.cost.average_with(self.allgather)
 
     @property
     def factor(self) -> Fraction:

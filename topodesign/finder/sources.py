@@ -247,7 +247,7 @@ def _add_deferred(front: Iterable[Found], known: Iterable[Row], target: Target) 
         first, topology = best[0], best[0].base.topology
         if explain_no_deferral(topology, first.cost.steps) is None:
             there, back = sorted(price_both_deferred(topology), key=lambda cost: -cost.bandwidth)
-            best = [one for one in best if one.mean != there.averaged(back)]  # whose wiring is for this alone
+            best = [one for one in best if one.mean != there.average_with(back)]  # whose wiring is for this alone
             insert(best, Found(first.spec, there, back, first.duplex, Basis.DEFERRED))
     for row in known:
         if row.deferred:

@@ -90,7 +90,7 @@ def verify_catalog(
     """
     as_choice("by", by, _HOW)
     source = as_catalog(catalog)
-    every = read_stored_rows(source, source.wanted(degrees), *((nodes[0], nodes[-1]) if nodes else ()))
+    every = read_stored_rows(source, source.select_degrees(degrees), *((nodes[0], nodes[-1]) if nodes else ()))
     some = every if sample is None else draw(every, as_count(sample, "sample", 1), as_count(seed, "seed", 0))
     faults: list[Fault] = []
     kept = 0
@@ -105,7 +105,7 @@ def verify_catalog(
     else:
         check = audit_row if by == "audit" else partial(rebuild_row, all_sources=by == "sources")
         wrong = audit_exchange if by == "audit" else wrong_exchange
-        more = read_stored_exchanges(source, source.wanted(degrees), nodes) if sample is None else []
+        more = read_stored_exchanges(source, source.select_degrees(degrees), nodes) if sample is None else []
         faults, kept = find_misplaced(every), len(more)
         faults += [Fault(one, why) for degree, one in more if (why := wrong(one.row, degree)) is not None]
     told = (lambda _: None) if on_fault is None else on_fault
@@ -150,8 +150,8 @@ def _mean_costs(topology: Topology) -> Iterable[tuple[str, Cost]]:
     """Yield the mean cost of each known plan, with its methods."""
     prices = price_plans(topology)
     for methods, (there, back) in prices.ways:
-        yield " and ".join(methods), there.averaged(back)
+        yield " and ".join(methods), there.average_with(back)
     most = quick_work(topology)  # what the catalog knows was not made again for the prices
     if find_deferred_costs(topology) is not None and explain_no_deferral(topology, prices.cost.steps, most) is None:
         there, back = price_both_deferred(topology, most=most)
-        yield "deferred", there.averaged(back)
+        yield "deferred", there.average_with(back)

@@ -137,7 +137,7 @@ def _line(graph: Topology) -> Topology:
     # Row u of the CSR form lists the edges at u, all of them equally many.
     at = number.reshape(graph.nodes, graph.degree)
     known = graph.symmetry
-    symmetry = None if known is None else known.lifted(count, (0,), lambda image: _on_edges(graph, number, image))
+    symmetry = None if known is None else known.lift_by(count, (0,), lambda image: _on_edges(graph, number, image))
     source, target = np.broadcast_arrays(at[:, :, None], at[:, None, :])
     different = source != target
     return Topology.from_arrays(count, source[different], target[different], symmetry=symmetry)

@@ -160,9 +160,9 @@ def automorphisms(n: int, q: int, point: IntArray, line: IntArray) -> Iterator[I
     description = _POLYGONS[n]
     for exponent in range(prime_power(q)[1]):
         for of_a, of_k in description.shifts:
-            yield space.shifted(space.field.characteristic**exponent, of_a, of_k)
+            yield space.shift(space.field.characteristic**exponent, of_a, of_k)
     for reflection in description.reflections:
-        yield space.reflected(reflection, point, line)
+        yield space.reflect(reflection, point, line)
     if is_self_dual(n, q):
         yield space.dual()
 
@@ -177,7 +177,7 @@ class _Coordinates:
         self.of = Polynomials(self.field)
         self.description = _POLYGONS[n]
 
-    def shifted(self, by: int, of_a: Shift, of_k: Shift) -> IntArray:
+    def shift(self, by: int, of_a: Shift, of_k: Shift) -> IntArray:
         """Return images of points and lines under shifts of both rows.
 
         By an element of the field.
@@ -201,7 +201,7 @@ class _Coordinates:
             lines.append(even if count % 2 else odd)
         return np.concatenate((*(self.half + line for line in points), *lines))
 
-    def reflected(self, reflection: tuple[int, ...], points: IntArray, lines: IntArray) -> IntArray:
+    def reflect(self, reflection: tuple[int, ...], points: IntArray, lines: IntArray) -> IntArray:
         """Return images of points and lines under exchanged coordinates.
 
         Needs the incident pairs.

@@ -137,7 +137,7 @@ class FlowSolution(Solution):
         said, *_ = describe_side(self.fabric, self.cut, self.links)
         return f"{said} {f'{number} blocks' if number > 1 else 'block'}"
 
-    def again(self, question: Question) -> FlowSolution:
+    def solve_again(self, question: Question) -> FlowSolution:
         """Solve another question in the same way."""
         return solve_flow(question)
 

@@ -279,7 +279,7 @@ def _solve_trees(fabric: Fabric, collective: Collective, others: Others) -> _Sol
     kinds = range(len(collective.single)) if collective.rooted else sorted(set(problem.symmetry.alike.tolist()))
     if not problem.sources:  # one node a group
         return _Solved(Fraction(0), Fraction(0), kinds)
-    found = problem.solved(cheapest=False)
+    found = problem.solve(cheapest=False)
     scale = degree_of(fabric.topology) * Fraction(problem.network.scale, problem.shards)
     return _Solved(scale * found.time, scale * found.time_bound, kinds)
 

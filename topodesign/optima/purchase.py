@@ -125,8 +125,8 @@ def upgrade(
     else:
         rate, spent = None, _money("budget", budget)
         cover, proven = shop.for_budget(spent)
-    bought = shop.bought(cover)
-    upgraded = shop.upgraded(cover)
+    bought = shop.list_purchases(cover)
+    upgraded = shop.upgrade(cover)
     after = solve(replace(question, fabric=upgraded))
     if rate is not None and after.bandwidth < rate:
         raise RuntimeError(f"{after.bandwidth} is less than {rate}, against Theorem 5")
@@ -222,7 +222,7 @@ class _Shop:
         whole[self.order] = capacity
         fabric = self._with(whole, self.fabric.unit / self.grain / parts)
         problem = problem_of(fabric, self.question.collective)
-        found, scale = problem.solved(cheapest=False), problem.network.scale
+        found, scale = problem.solve(cheapest=False), problem.network.scale
         if found.time_bound * scale * self.fabric.unit / self.grain / fabric.unit <= inverse_rate:
             return []
         price = np.array(found.prices, dtype=object)[problem.symmetry.limit_of]
@@ -274,7 +274,7 @@ class _Shop:
         """Return a cost as prices are given."""
         return Fraction(cost, self.cents)
 
-    def bought(self, cover: Cover) -> tuple[Bought, ...]:
+    def list_purchases(self, cover: Cover) -> tuple[Bought, ...]:
         """Return what is bought, by the order of the links."""
         every = self.fabric.links()
         return tuple(
@@ -290,7 +290,7 @@ class _Shop:
             if times
         )
 
-    def upgraded(self, cover: Cover) -> Fabric:
+    def upgrade(self, cover: Cover) -> Fabric:
         """Return the fabric with what is bought."""
         capacity = self.fabric.topology.capacity * self.grain
         for (links, steps, _), times in zip(self.places, cover.times, strict=True):

@@ -240,7 +240,7 @@ class Solution(Declared, ABC):
         return self.METHOD
 
     @abstractmethod
-    def again(self, question: Question) -> Solution:
+    def solve_again(self, question: Question) -> Solution:
         """Solve another question in the same way."""
 
     def find_upgrades(self) -> list[Upgrade]:
@@ -254,7 +254,7 @@ class Solution(Declared, ABC):
         for kind in kinds:
             rate = self.bandwidth
             if not priced or kind in priced:
-                rate = self.again(replace(self.question, fabric=_double(fabric, kind), costs={})).bandwidth
+                rate = self.solve_again(replace(self.question, fabric=_double(fabric, kind), costs={})).bandwidth
             rows.append(Upgrade(kind, rate, rate / self.bandwidth - 1))
         return rows
 

@@ -119,7 +119,7 @@ class TreeSolution(Solution):
         total = format_rate(sum((link.bandwidth for link in links), Fraction(0)))
         return f"{reason}; so {links_in_words(links)}, {total} in all, bind"
 
-    def again(self, question: Question) -> TreeSolution:
+    def solve_again(self, question: Question) -> TreeSolution:
         """Solve another question in the same way."""
         return solve_trees(question)
 

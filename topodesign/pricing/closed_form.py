@@ -138,7 +138,7 @@ def largest_loads(topology: Topology, sources: IntArray, progress: Progress | No
         workers=workers,
         progress=progress,
     )
-    return functools.reduce(larger, (row.found() for row in rows))
+    return functools.reduce(larger, (row.get_loads() for row in rows))
 
 
 class _Loads:
@@ -160,7 +160,7 @@ class _Loads:
             raise make_disconnected_error(self._topology)
         self._farthest = max(self._farthest, farthest)
 
-    def found(self) -> tuple[IntArray, IntArray]:
+    def get_loads(self) -> tuple[IntArray, IntArray]:
         """Return numerators and denominators, by distance from 1."""
         return self._numerator[1 : self._farthest + 1], self._denominator[1 : self._farthest + 1]
 

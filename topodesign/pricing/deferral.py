@@ -254,7 +254,7 @@ def _search_parts(
         count = into[0][few.roots + 1] - into[0][few.roots]
         first = np.append(0, np.cumsum(count))
         other = into[1][np.repeat(into[0][few.roots] - first[:-1], count) + np.arange(first[-1])]
-        other, moved = few.orbit[other], _in_parts(few.moved(other), parts)
+        other, moved = few.orbit[other], _in_parts(few.move(other), parts)
     found: list[tuple[_Tried, _Search]] = []
     choices = 1 if few is None or len(other) * nodes * parts > _SEVERAL_WORK else _CHOICES
     ahead = progress if few is not None else part(progress, 0, 1 / _LAST_STEPS)
@@ -264,7 +264,7 @@ def _search_parts(
         links = *_shuffle_links((topology.indptr, topology.dst), choice), *_shuffle_links(into, choice)
         if choose_relays(np.repeat(receivers, parts), *links, orbit, by_shard, forwards) < 0:
             raise DisconnectedError("some nodes do not reach each other")
-        code = np.ascontiguousarray(by_shard.T) if few is None else few.turned(by_shard, parts)
+        code = np.ascontiguousarray(by_shard.T) if few is None else few.turn(by_shard, parts)
         search = _Search((first, other, moved, code), rooms, part(ahead, choice / choices, (choice + 1) / choices))
         found.append((search.best(least), search))
         if _total(found[-1]) <= least or (choice and _total(found[-1]) >= _total(found[-2])):
@@ -281,7 +281,7 @@ def _search_parts(
                 search = _Search((first, other, moved, np.ascontiguousarray(chosen.T)), rooms, None)
                 best = min(best, (search.last(last), search), key=_total)
     tried, search = best
-    _, _, time, link = search.filled(tried)
+    _, _, time, link = search.fill(tried)
     return _count_loads(topology, receivers, first, time, link)
 
 
@@ -316,14 +316,14 @@ class _Images:
     taken: NDArray[np.int32]
     back: NDArray[np.int32]  # where its inverse does
 
-    def moved(self, nodes: IntArray) -> NDArray[np.int32]:
+    def move(self, nodes: IntArray) -> NDArray[np.int32]:
         """Return the numbers of nodes seen from other representatives."""
         names = np.empty((len(nodes), self.symmetry.nodes), np.int32)
         for row, node in zip(names, nodes.tolist(), strict=True):
             row[self.symmetry.transversal(node)] = np.arange(len(row))
         return names
 
-    def turned(self, by_shard: NDArray[np.int16], parts: int) -> NDArray[np.int16]:
+    def turn(self, by_shard: NDArray[np.int16], parts: int) -> NDArray[np.int16]:
         """Return values for each node from those of representatives, by part."""
         turned = np.empty((len(self.roots), by_shard.shape[1], parts), by_shard.dtype)
         for root, which in itertools.product(range(len(self.roots)), range(parts)):
@@ -409,7 +409,7 @@ class _Search:
                 break
         return best
 
-    def filled(self, tried: _Tried) -> _Tried:
+    def fill(self, tried: _Tried) -> _Tried:
         """Return a schedule of the links before deferral starts.
 
         All have room for these.

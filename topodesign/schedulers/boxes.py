@@ -200,7 +200,7 @@ def _time_lift(request: Request, base: _Base, lift: _Lift, chunks: int, *, back:
     times = request.link_times(fabric, ALLGATHER, chunks * lift.units, grain=_GRAIN)
     order = np.lexsort((topology.src, topology.dst)) if back else slice(None)
     gap = np.where(np.isin(topology.src[order], list(topology.switches)), 0, int(-(-GAP // times.tick)))
-    messages = base.messages.repeated(chunks, whole=whole)
+    messages = base.messages.repeat(chunks, whole=whole)
     flights = run(messages, times.latency[order], times.per_unit[order], gap, in_turn=back)
     return _Made(lift, chunks, base, flights, times)
 

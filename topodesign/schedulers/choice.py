@@ -190,7 +190,7 @@ def _able(request: Request, name: str, methods: Methods) -> list[Method]:
             raise InfeasibleError(f"no method schedules {collective}{where}{named}")
         able = [one for one in fit if one.movement == fit[0].movement]
     else:
-        able = [methods[name].suited(request)]
+        able = [methods[name].select_variant(request)]
         if not able[0].does(collective):
             other = next((one for one in does if one.auto), does[0])
             if other.movement == able[0].movement:
@@ -392,7 +392,7 @@ def _inside(request: Request, method: Method, one: Collective, made: Made) -> Ro
     place = {node: at for at, node in enumerate(members)}
     table = request.unequal
     if table is not None:
-        table = table.renamed(lambda link: (place[link[0]], place[link[1]]) if place.keys() >= {*link} else None)
+        table = table.rename(lambda link: (place[link[0]], place[link[1]]) if place.keys() >= {*link} else None)
     key = part, root, None if table is None else str(table)
     if key not in made:
         alone = replace(one, root=None, group=None)

@@ -365,7 +365,7 @@ def cross_cuts(program: Discrete, one: Demand, nodes: Collection[int], sends: li
     """
     for cut in cuts_of(nodes):
         if one.source in cut and not cut.issuperset(one.goals):
-            program.any_of(flag for u, v, flag in sends if u in cut and v not in cut)
+            program.require_any(flag for u, v, flag in sends if u in cut and v not in cut)
 
 
 def hops(topology: Topology) -> list[list[int]]:
@@ -425,7 +425,7 @@ def write_flow(setting: Setting, sends: list[Send]) -> Flow:
     report = check_movement(setting.place, timed)
     if not report.ok:
         raise ScheduleError(
-            f"the solver's answer is not a plan, which is its fault or ours:\n{report.said(timed.collective)}"
+            f"the solver's answer is not a plan, which is its fault or ours:\n{report.format(timed.collective)}"
         )
     return timed
 

@@ -114,7 +114,7 @@ def fewest_rounds(
     report = check_movement(topology, schedule)
     if not report.ok:
         raise ScheduleError(
-            f"the solver's answer is not a schedule, which is its fault or ours:\n{report.said(collective)}"
+            f"the solver's answer is not a schedule, which is its fault or ours:\n{report.format(collective)}"
         )
     return FewestRounds(schedule, rounds, bound, "none" if rounds > bound else proof)
 
@@ -235,7 +235,7 @@ class _Search:
             ends.append((u, v, flag))
         for node in range(way.nodes):
             if node in one.goals:
-                program.one_of(flag for _, flag in into[node])
+                program.require_one(flag for _, flag in into[node])
             elif into[node]:
                 program.row([(1, flag) for _, flag in into[node]], 0, 1)
                 for _, flag in into[node]:

@@ -118,7 +118,7 @@ def _search(
     for port, uses in on.items():
         flags, starts = zip(*(sends[number, link] for number, link, _ in uses), strict=True)
         if len(uses) > 1:
-            program.apart(starts, held[port], flags, [offset for *_, offset in uses])
+            program.keep_apart(starts, held[port], flags, [offset for *_, offset in uses])
         # It follows, but tells the solver's relaxation what a port can carry.
         head = min(_start(setting, number, link) + offset for number, link, offset in uses)
         rest = min(_bound_remaining(setting, number, link) - offset - held[port] for number, link, offset in uses)
@@ -144,7 +144,7 @@ def _keep_turns(program: Discrete, setting: Setting, sends: dict[tuple[int, int]
                 continue
             (flag, start), (second, then) = sends[number, link], sends[number, other]
             order = program.flag(), program.flag()
-            program.one_of(order)
+            program.require_one(order)
             program.row([(1, then), (-1, start)], gap, when=[flag, second, order[0]])
             program.row([(1, start), (-1, then)], back, when=[flag, second, order[1]])
 
@@ -191,7 +191,7 @@ def _tree(
         if node in passed:
             program.row([*((1, flag) for flag in flags), (-1, passed[node])], 0, 0)
         else:
-            program.one_of(flags)
+            program.require_one(flags)
     own = [(setting.src[link], setting.dst[link], flag) for (_, link), (flag, _) in sends.items()]
     cross_cuts(program, one, [one.source, *inside], own)
     return sends

@@ -103,8 +103,8 @@ class FlowProgram:
         cost[loads:] = 1
         program.add_columns(width, cost=cost)
         wanted = np.concatenate([part.wanted for part in self.parts])
-        program.add_rows(rows, Entries.summed(*balance), lower=wanted, upper=wanted)
-        program.add_rows(steps * kinds, Entries.summed(place, column, weight), upper=0)
+        program.add_rows(rows, Entries.sum_equal(*balance), lower=wanted, upper=wanted)
+        program.add_rows(steps * kinds, Entries.sum_equal(place, column, weight), upper=0)
         return program, loads
 
 

@@ -25,7 +25,7 @@ class Messages(NamedTuple):
     urgency: Ints  # the least first, then by number
     copied: Ints  # 1 where a switch after the first link passes it on over all others at once, else 0
 
-    def repeated(self, times: int, *, whole: bool) -> Messages:
+    def repeat(self, times: int, *, whole: bool) -> Messages:
         """Return the messages as chunks: in sequence if ``whole``, or interleaved."""
         count = len(self.units)
 

@@ -191,7 +191,7 @@ class Request:
             rate = 8 * where.unit * max(1, topology.degree)
         links, own = self.links_there(where), self.alpha == OWN_LATENCIES
         if own and isinstance(where, Fabric):
-            links = where.own_links(links)
+            links = where.get_link_table(links)
         return link_times(
             topology,
             collective,
@@ -203,7 +203,7 @@ class Request:
             grain=grain,
         )
 
-    def timed(self, rounds: Rounds) -> Flow:
+    def time_rounds(self, rounds: Rounds) -> Flow:
         """Return rounds as timed sends at the times of links."""
         rate = 8 * NODE_BANDWIDTH if self.bandwidth is None else self.bandwidth
         given = {"size": self.size, "alpha": self.step_alpha, "bandwidth": rate, "overlap": bool(self.overlap)}
@@ -224,7 +224,7 @@ class Request:
             pair = number.get(link[0], -1), number.get(link[1], -1)
             return pair if pair in left else None
 
-        return table.renamed(there)
+        return table.rename(there)
 
     @cached_property
     def root_name(self) -> str | None:
@@ -244,7 +244,7 @@ class Request:
         """Link table of the topology, if given."""
         return None if self.link_table is None else self.links_there(self.topology)
 
-    def given(self) -> list[str]:
+    def list_given(self) -> list[str]:
         """Return the names of options that differ from their defaults."""
         found = []
         for name in (*OPTIONS, "auto_chunks"):
@@ -310,7 +310,7 @@ class Method:
     timed: Method | None = None
     listing: Listing | None = None
 
-    def suited(self, request: Request) -> Method:
+    def select_variant(self, request: Request) -> Method:
         """Return the method, or its variant for timed sends."""
         if self.timed is None:
             return self

@@ -128,7 +128,7 @@ class StepTime(Result):
         """Seconds of the step, exactly."""
         return self.spent.seconds
 
-    def scaled(self, *, size: Fraction, often: Mapping[str, Fraction]) -> Fraction:
+    def scale_time(self, *, size: Fraction, often: Mapping[str, Fraction]) -> Fraction:
         """Return the seconds in this placement with scaled sizes and counts."""
         each = {sent: ways.best(size * sent.size).seconds(size * sent.size) for sent, ways in self.ways.items()}
         return step_seconds(self.step, lambda sent: often.get(sent.collective, Fraction(1)) * each[sent])

@@ -92,7 +92,7 @@ def _make(request: Request) -> list[Plan]:
     timed = request.timed(made)
     shared = SharedLinks(topology, (timed,), np.zeros((1, len(topology.src)), dtype=np.int64))
     in_turn = shared.remains - timed.lo // many * (int(shared.remains.max()) + 1)
-    timed = min((shared.timed(urgency)[0] for urgency in (shared.remains, in_turn)), key=lambda one: one.time)
+    timed = min((shared.time_streams(urgency)[0] for urgency in (shared.remains, in_turn)), key=lambda one: one.time)
     used = {name: ",".join(map(str, name)) for name in dict.fromkeys(orders)}
     note = "; ".join(f"{orders.count(one)} of {chunks} chunks add up in dimensions {used[one]}" for one in used)
     generator = {"method": "themis", "orders": [list(one) for one in orders]}

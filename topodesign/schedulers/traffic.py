@@ -149,7 +149,7 @@ def _shared(tenants: list[_Tenant], streams: tuple[Flow, ...], seed: int) -> tup
         if number >= len(ranks):  # some streams before others, and some sends before others
             favour = rng.uniform(0.6, 1.6, len(streams))[shared.stream]
             rank = (rank + longest) * favour + rng.uniform(0, 0.03 * longest, len(rank))
-        found = shared.timed((rank * min(1.0, 2.0**50 / longest)).astype(np.int64))
+        found = shared.time_streams((rank * min(1.0, 2.0**50 / longest)).astype(np.int64))
         if best is None or _quality(found) < _quality(best):
             best = found
     return streams if best is None else best

@@ -39,7 +39,7 @@ class Draft:
     steps: int
     least: Fraction  # what all-to-all takes by the distances
 
-    def priced(self, bounds: Bounds) -> Exchange:
+    def add_price(self, bounds: Bounds) -> Exchange:
         """Return it with a price."""
         return Exchange(self.topology.nodes, self.topology.is_duplex, self.steps, bounds, str(self.spec))
 
@@ -104,15 +104,15 @@ class ExchangeState:
         draft = draft_spec(spec, degree)
         if draft is None or draft.topology.is_duplex < duplex:
             return False
-        return self.beats(draft.priced(Bounds(draft.least, draft.least)), degree) and self.settle(draft)
+        return self.beats(draft.add_price(Bounds(draft.least, draft.least)), degree) and self.settle(draft)
 
     def settle(self, draft: Draft) -> bool:
         """Price a topology and add it if undominated; return whether."""
         bounds, degree = price_topology(draft.topology), draft.topology.degree
-        if bounds is None or not self.beats(draft.priced(Bounds(bounds.lower, bounds.lower)), degree):
+        if bounds is None or not self.beats(draft.add_price(Bounds(bounds.lower, bounds.lower)), degree):
             return False
         finer = None if bounds.exact else _finer(draft.topology)
-        return self.keep(draft.priced(finer or bounds), degree)
+        return self.keep(draft.add_price(finer or bounds), degree)
 
     def refine(self, one: Exchange, degree: int) -> None:
         """Refine the price of a known topology with a wide gap."""
@@ -188,9 +188,9 @@ def lines(state: ExchangeState, size: tuple[int, int], tolerance: Fraction = Fra
             continue
         through = one.all_to_all.lower * (1 - Fraction(_most_parallel(one.spec), degree**2))
         least = max(draft.least, through + 1 - Fraction(1, nodes))
-        if state.beats(draft.priced(Bounds(least, least)), degree, tolerance):
+        if state.beats(draft.add_price(Bounds(least, least)), degree, tolerance):
             least = rough_bound(draft.topology)
-            if state.beats(draft.priced(Bounds(least, least)), degree, tolerance):
+            if state.beats(draft.add_price(Bounds(least, least)), degree, tolerance):
                 yield draft
 
 

@@ -269,7 +269,7 @@ def with_digits(target: Target, catalog: Catalog, fastest: Fraction | None) -> T
             continue
         back = price_at_least(draft.transpose(), _SOURCES)
         if is_of_use(there, back.bandwidth) and back.steps <= digits(nodes, degree):
-            best, lowest = draft, there.averaged(back).bandwidth
+            best, lowest = draft, there.average_with(back).bandwidth
     return best
 
 

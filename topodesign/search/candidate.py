@@ -43,7 +43,7 @@ class Candidate:
 
         An allreduce takes twice the mean; frontiers are of means.
         """
-        return self.cost.averaged(self.allgather)
+        return self.cost.average_with(self.allgather)
 
     @functools.cached_property
     def base(self) -> Base:

@@ -173,7 +173,7 @@ def verify_closure(
     """
     source = as_catalog(catalog)
     span = (nodes[0], nodes[-1]) if nodes else ()
-    wanted = source.wanted(degrees)
+    wanted = source.select_degrees(degrees)
     rows = {degree: source.rows(degree, *span) for degree in wanted}
     state = SearchState({row.nodes for several in rows.values() for row in several}, rows, source)
     sizes, best = sorted(state.rows), dict[Target, Offer]()
@@ -199,7 +199,7 @@ def exchange_left(state: ExchangeState, size: tuple[int, int]) -> Iterator[Left]
     made = list(iterate_expansions(state, size, TOLERANCE))
     for draft in lines(state, size, TOLERANCE):
         bounds = price_topology(draft.topology)
-        made += [] if bounds is None else [(_LINE, draft.priced(bounds))]
+        made += [] if bounds is None else [(_LINE, draft.add_price(bounds))]
     for duplex in (False, True):
         better = [
             (Cost(one.steps, one.all_to_all.upper), operation, one.spec)

@@ -141,7 +141,7 @@ class _Shelf:
         if there is None:
             return
         back = there if topology.is_duplex else price_unless(
-            topology.transpose(), lambda cost: self._rules_out(cost.steps, cost.averaged(there).bandwidth)
+            topology.transpose(), lambda cost: self._rules_out(cost.steps, cost.average_with(there).bandwidth)
         )  # fmt: skip
         if back is not None:
             self.put(_orient(spec, topology, there, back))

@@ -125,7 +125,7 @@ class _Shelf:
     def least(self, cost: Cost) -> Cost:
         """Return the least mean of a topology from one collective's cost."""
         optimum = cost if self.target.duplex else Cost(cost.steps, 1 - Fraction(1, self.target.nodes))
-        return cost.averaged(optimum)
+        return cost.average_with(optimum)
 
     def useless(self, least: Cost) -> bool:
         """Whether nothing with at least this mean cost is worth keeping."""
@@ -191,7 +191,7 @@ class Finder:
         """
         return self._shelf(Target(nodes, degree, duplex)).front
 
-    def kept(self, target: Target) -> list[Candidate]:
+    def list_kept(self, target: Target) -> list[Candidate]:
         """Return all kept candidates of a size.
 
         Its frontier, and beside it what may overtake when it is expanded.

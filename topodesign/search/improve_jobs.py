@@ -122,10 +122,10 @@ def _search(pipe: Connection, make: Callable[[int], Run], place: int, seconds: f
     going = True
     while going:
         going = time.monotonic() - start < seconds and run.turn()
-        fresh = run.state.touched()
+        fresh = run.state.take_changed()
         if fresh or not going or time.monotonic() - told > _ASK:
             pipe.send((run.spent, fresh, not going))
             for size, rows in pipe.recv().items():
                 run.state.merge(size, rows)
-            run.state.touched()  # which others have already
+            run.state.take_changed()  # which others have already
             told = time.monotonic()

@@ -235,7 +235,7 @@ class SearchState:
         self.rows[target.size] = worth_keeping([*self.rows[target.size], *fresh])
         self._forget(target)
 
-    def touched(self) -> dict[tuple[int, int], list[Row]]:
+    def take_changed(self) -> dict[tuple[int, int], list[Row]]:
         """Return rows of sizes changed since the last call."""
         found = {size: self.rows[size] for size in sorted(self._touched)}
         self._touched.clear()

@@ -106,7 +106,7 @@ def run_task(task: Task, known: Sequence[Row], effort: Effort) -> list[Row]:
         finder = Finder(known={target: candidates.get(target, []) for target in task.targets})
         for target in task.targets:
             finder.offer(target, [found.spec for found in effort.refine(target, candidates)])
-    kept = [candidate for target in task.targets for candidate in finder.kept(target)]
+    kept = [candidate for target in task.targets for candidate in finder.list_kept(target)]
     rows = {row_of((task.nodes, task.degree), one): None for one in sorted(kept, key=lambda one: one.rank)}
     return sorted(rows, key=lambda row: row.key)  # the plainest first of those with one price
 

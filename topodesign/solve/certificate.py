@@ -53,7 +53,7 @@ class Matrix:
         self.row, self.column, self.value, self.shape = row[order], column[order], value[order], shape
         self._start = np.flatnonzero(np.diff(self.row, prepend=-1))
 
-    def transposed(self) -> Matrix:
+    def transpose(self) -> Matrix:
         """Return the entries column by column."""
         return Matrix(self.column, self.row, self.value, self.shape[::-1])
 
@@ -130,7 +130,7 @@ def weak_bound(data: Data, prices: NDArray[np.float64], scales: Sequence[int]) -
     of its bounds (weak duality). The best over all scales is returned; None if all would have some column without a
     bound be infinite.
     """
-    columns = data.matrix.transposed()
+    columns = data.matrix.transpose()
     lower, upper = (np.concatenate(both) for both in ((data.row_lower, data.lower), (data.row_upper, data.upper)))
     none = lower == -NO_BOUND, upper == NO_BOUND
     best: Fraction | None = None
@@ -156,7 +156,7 @@ def _basic(data: Data, basis: Basis) -> tuple[tuple[Numbers, int], tuple[Numbers
     square = data.matrix.part(tight, free)
     wanted = basis.row_value[tight].astype(object) - data.matrix.times(fixed)[tight]
     solved = _refine_solution(square, wanted, basis.columns_of)
-    priced = solved and _refine_solution(square.transposed(), data.cost[free].astype(object), basis.prices_of)
+    priced = solved and _refine_solution(square.transpose(), data.cost[free].astype(object), basis.prices_of)
     if solved is None or priced is None:
         return None
     (numbers, common), (price, price_common) = solved, priced
@@ -168,7 +168,7 @@ def _basic(data: Data, basis: Basis) -> tuple[tuple[Numbers, int], tuple[Numbers
 def _is_optimal(data: Data, columns: tuple[Numbers, int], prices: tuple[Numbers, int]) -> bool:
     """Return whether bounds and complementary slackness hold, which proves both."""
     (value, common), (price, scale) = columns, prices
-    left = data.cost.astype(object) * scale - data.matrix.transposed().times(price)
+    left = data.cost.astype(object) * scale - data.matrix.transpose().times(price)
     activity = data.matrix.times(value)
     for number, low, high, worth in (
         (value, data.lower, data.upper, left),

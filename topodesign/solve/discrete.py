@@ -59,11 +59,11 @@ class Discrete:
         """Bound a sum on both sides, if all of some flags are set."""
         self._parts["rows"].append((list(terms), lower, upper, list(when)))
 
-    def any_of(self, flags: Iterable[int]) -> None:
+    def require_any(self, flags: Iterable[int]) -> None:
         """Have at least one of some flags set."""
         self._parts["any"].append(list(flags))
 
-    def one_of(self, flags: Iterable[int]) -> None:
+    def require_one(self, flags: Iterable[int]) -> None:
         """Have exactly one of some flags set."""
         self._parts["one"].append(list(flags))
 
@@ -71,7 +71,7 @@ class Discrete:
         """Have a flag set if another is."""
         self._parts["implies"].append((flag, other))
 
-    def apart(
+    def keep_apart(
         self, starts: Sequence[int], length: int, flags: Sequence[int], offsets: Sequence[int] | None = None
     ) -> None:
         """Keep equal intervals with set flags apart, each within a delay of its start."""

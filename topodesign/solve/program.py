@@ -52,7 +52,7 @@ class Entries(NamedTuple):
         return cls(row, column, value)
 
     @classmethod
-    def summed(cls, row: IntArray, column: IntArray, value: IntArray) -> Entries:
+    def sum_equal(cls, row: IntArray, column: IntArray, value: IntArray) -> Entries:
         """Return entries with equal places added up."""
         order = np.lexsort((column, row))
         row, column = row[order], column[order]

@@ -37,9 +37,9 @@ class LinkTable:
             raise FileFormatError(
                 f"the link table has {count_noun(len(wrong), 'row')} for no link of the topology, such as {u},{v}"
             )
-        return self.renamed(lambda link: link if link[0] != link[1] else None)
+        return self.rename(lambda link: link if link[0] != link[1] else None)
 
-    def renamed(self, there: Callable[[Link], Link | None]) -> LinkTable:
+    def rename(self, there: Callable[[Link], Link | None]) -> LinkTable:
         """Return the table with renumbered ends, without those that have no number."""
 
         def moved(values: Mapping[Link, Fraction]) -> dict[Link, Fraction]:
@@ -63,7 +63,7 @@ class LinkTable:
 
     def transpose(self) -> LinkTable:
         """Return the table for the links turned round."""
-        return self.renamed(lambda link: (link[1], link[0]))
+        return self.rename(lambda link: (link[1], link[0]))
 
 
 def read_link_table(path: str | Path) -> LinkTable:

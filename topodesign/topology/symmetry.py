@@ -248,7 +248,7 @@ class Symmetry:
         row_of[nodes] = np.arange(len(nodes))
         return all(np.array_equal(images[row_of[one[nodes]]], one[images]) for one in self.generators)
 
-    def lifted(
+    def lift_by(
         self, nodes: int, representatives: tuple[int, ...], lift: Callable[[Permutation], NDArray[Any]]
     ) -> Symmetry:
         """Return the symmetry of another topology through ``lift``.

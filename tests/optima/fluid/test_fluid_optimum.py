@@ -196,11 +196,11 @@ def test_what_does_not_fit_is_refused() -> None:
 
 def test_the_network_of_a_reduction_is_turned_round() -> None:
     network = network_of(build_fabric("dgx_a100_pcie(1)"))
-    back = network.turned()
+    back = network.reverse()
     assert len(network.relays) == 1
     assert len(back.relays) == 0
     assert (back.src == network.dst).all()
-    assert back.turned().arc_prices([1] * len(network.limits)) == [1] * len(network.src)
+    assert back.reverse().arc_prices([1] * len(network.limits)) == [1] * len(network.src)
 
 
 @pytest.mark.parametrize("collective", ["allgather", "reduce-scatter"])

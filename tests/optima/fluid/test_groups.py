@@ -39,7 +39,7 @@ def check(seed: int) -> None:
     asked = (ALLREDUCE, ALLREDUCE, ALLGATHER, REDUCE_SCATTER)[seed % 4].within(groups)
     try:
         problem = problem_in_groups(fabric, asked, others)
-        found = problem.solved(cheapest=False)
+        found = problem.solve(cheapest=False)
     except InfeasibleError:
         return
     assert found.time == found.time_bound

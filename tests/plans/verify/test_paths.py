@@ -131,7 +131,7 @@ def test_problems_say_where() -> None:
     text = str(
         check_movement(
             replace(Plan(paths.topology, paths.flow).fabric, names=tuple(names)), replace(paths, **columns).flow
-        ).said(paths.collective)
+        ).format(paths.collective)
     )
     assert text.startswith("all-to-all: WRONG\n  piece 0: ")
     assert f"route n{paths.hop[1]} -> n{paths.hop[1]} -> " in text

@@ -227,7 +227,7 @@ def test_valid_schedules_pass_with_their_cost(collective: Collective) -> None:
         report = verify_rounds(topology, schedule, cost)
         assert report.ok, str(report)
         assert report.cost == cost
-        assert report.said(collective).startswith(f"{collective}: ok")
+        assert report.format(collective).startswith(f"{collective}: ok")
 
 
 @pytest.mark.parametrize("mutation", MUTATIONS)
@@ -306,7 +306,7 @@ def test_a_sum_sent_in_two_parts_is_right_and_noted() -> None:
     report = report_of(rows, "reduce-scatter")
     assert report.ok
     assert report.refilled == 6
-    assert "note: 6 units are added at nodes that have sent their partial sum before" in report.said("it")
+    assert "note: 6 units are added at nodes that have sent their partial sum before" in report.format("it")
 
 
 def test_redundant_deliveries_are_right_and_counted() -> None:

@@ -277,7 +277,7 @@ class Shuffled(Links):
         self._random = random.Random(seed)  # noqa: S311
 
     def send(self, run: Run, number: int) -> None:
-        run.at(run.now + self._random.randrange(1, 1000), lambda: run.arrived(number))
+        run.at(run.now + self._random.randrange(1, 1000), lambda: run.record_arrival(number))
 
     def computing(self, micros: int) -> int:  # noqa: ARG002
         return self._random.randrange(1, 1000)

@@ -21,7 +21,7 @@ def span_of(memory: Memory, place: Place, size: int, launch: int) -> tuple[int, 
     """Return the rank and the cells of some elements in a launch."""
     start = memory.base[place.rank][place.buffer][0] + place.start + place.shift
     if launch % 2:
-        start += memory.added(place)
+        start += memory.count_added(place)
     return place.rank, slice(start, start + size * (1 + place.packets))
 
 

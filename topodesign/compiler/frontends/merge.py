@@ -192,7 +192,7 @@ class Merger:
             for step in self.full[connection] & self.steps[other] if connection in self.full else ():
                 yield connection, step
 
-    def merged(self, pairs: Pairs) -> Operations:
+    def merge(self, pairs: Pairs) -> Operations:
         """Return all operations in merged threadblocks, large messages in turns."""
         if not any(pairs):
             return self.operations

@@ -54,7 +54,7 @@ class Sums:
         spare = self.shard * (np.arange(self.never + 1) < self.begun[:, None])
         return max(0, int((self.live.sum(axis=1) - spare).max()))
 
-    def spared(self) -> Ints:
+    def find_spared(self) -> Ints:
         """Return per rank an owner whose sums end before results, or -1.
 
         Of these it has the most in the step in which the rank has the most.
@@ -67,7 +67,7 @@ class Sums:
         found: Ints = np.where(gain.max(axis=1) > 0, gain.argmax(axis=1), -1)
         return found
 
-    def held(self, spared: Ints) -> Ints:
+    def count_held(self, spared: Ints) -> Ints:
         """Return scratch chunks per rank and step, spared sums excluded."""
         found: Ints = self.live.sum(axis=1)
         some = np.flatnonzero(spared >= 0)

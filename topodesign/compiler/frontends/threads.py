@@ -109,7 +109,7 @@ def _thread_operations(operations: Operations, frame: _Frame, mode: Threadblocks
             for rank, joined in enumerate(pairs):
                 for block in merger.overfull(rank, joined):
                     del joined[block]
-        made = _lay_out(merger.merged(pairs), frame, reuse=reuse)
+        made = _lay_out(merger.merge(pairs), frame, reuse=reuse)
         long = {
             (rank, block)
             for at in np.flatnonzero(made.steps > frame.limits.instructions_per_block).tolist()

@@ -58,8 +58,8 @@ def operations_of_layout(
         spared, held = np.full(nodes, -1), np.zeros((nodes, reduce_steps + 2), dtype=np.int64)
         if room is not None:
             live = Sums(plan, mixed)
-            spared = live.spared()
-            held = live.held(spared)
+            spared = live.find_spared()
+            held = live.count_held(spared)
         of_chunks = owner, offset, last, mixed, spared
         taken = held, step[:adding], ANY if room is None else room
         rows.insert(0, added(*parts, *of_chunks, sums, brought, when, given, homes, (not inplace, most), *taken))

@@ -230,7 +230,7 @@ class _Writer:
             for one in group:
                 part.add(one)
             if len(part.operations) + 2 > self.longest and mark[0]:
-                part.back(mark)
+                part.roll_back(mark)
                 number = self.plan.semaphores
                 self.plan.semaphores += 1
                 part.add(Operation("sem_release", semaphores=(number,)))
@@ -333,10 +333,10 @@ class Part:
         self._since: list[tuple[Role, Operation]] = []  # the last time that all threads met
 
     def mark(self) -> tuple[int, list[tuple[Role, Operation]]]:
-        """Return a checkpoint of the current state for :meth:`back`."""
+        """Return a checkpoint of the current state for :meth:`roll_back`."""
         return len(self.operations), list(self._since)
 
-    def back(self, mark: tuple[int, list[tuple[Role, Operation]]]) -> None:
+    def roll_back(self, mark: tuple[int, list[tuple[Role, Operation]]]) -> None:
         """Remove everything added after a mark."""
         del self.operations[mark[0] :]
         self._since = mark[1]

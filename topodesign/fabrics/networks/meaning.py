@@ -310,7 +310,7 @@ class _Edges:
         self.known: list[Fraction] | list[int] = []
         self.capacity_said = False
 
-    def where(self, place: int) -> str:
+    def describe_place(self, place: int) -> str:
         u, v = self.pairs[place]
         return f"link '{u[:50]}', '{v[:50]}'"
 
@@ -387,7 +387,7 @@ class _Edges:
         value: Any = self.columns[name].get(place)
         if isinstance(value, Fraction):
             return value  # bytes per second, of our own files
-        where = self.where(place)
+        where = self.describe_place(place)
         if unit and _number(value) is not None:
             value = f"{_decimal(value)}{_PREFIXES.get(unit.lower(), unit)}"
         units = self._unit_column(name)
@@ -407,7 +407,7 @@ class _Edges:
             number = int(number)
         if not isinstance(number, Integral) or isinstance(number, bool) or not 1 <= int(number) < 2**63:
             raise FileFormatError(
-                f"{self.where(place)}: the {name} must be an integer above zero, not {format_value(value)}; "
+                f"{self.describe_place(place)}: the {name} must be an integer above zero, not {format_value(value)}; "
                 "capacities with a unit are bandwidths"
             )
         return int(number)
@@ -423,7 +423,7 @@ class _Edges:
             if not all(same) and not (name in relative and set(values) == {1}):
                 place = same.index(False)
                 raise FileFormatError(
-                    f"{self.where(place)}: {first[0]} and {name} say different capacities; choose one with "
+                    f"{self.describe_place(place)}: {first[0]} and {name} say different capacities; choose one with "
                     f"--read capacity={first[0]} or --read ignore={name}"
                 )
 
@@ -437,10 +437,12 @@ class _Edges:
         for place, value in self.columns.get("class", {}).items():
             if not isinstance(value, str):
                 raise FileFormatError(
-                    f"class of {self.where(place)}: expected text, not {format_value(value)}; put it in quotes"
+                    f"class of {self.describe_place(place)}: expected text, not {format_value(value)}; put it in quotes"
                 )
             if not self.raw.exact and (_number(value) is not None or _rate_text(value) is not None):
-                raise FileFormatError(f"class of {self.where(place)}: {value!r:.40} may be a capacity; rename it")
+                raise FileFormatError(
+                    f"class of {self.describe_place(place)}: {value!r:.40} may be a capacity; rename it"
+                )
             kinds[place] = value
         self.used.add("class")
         latency: dict[str, Fraction] = {}
@@ -477,7 +479,7 @@ class _Edges:
         try:
             return parse_time(f"{_decimal(value)}{unit}" if number is not None else value)
         except UnitError as error:
-            raise FileFormatError(f"{self.where(place)}: {name}: {error}") from None
+            raise FileFormatError(f"{self.describe_place(place)}: {name}: {error}") from None
 
     def _check_unknown(self, name: str, values: Mapping[int, Any]) -> None:
         """Note an unknown attribute, or refuse one whose name is nearly known."""

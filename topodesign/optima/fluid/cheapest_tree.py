@@ -32,7 +32,7 @@ class Tree(NamedTuple):
     edges: tuple[tuple[int, ...], ...]  # paths of vertices between those that copy, those near the root first
     load: IntArray  # how often each arc is used, shape ``(arcs,)``
 
-    def moved(self, network: Network, order: IntArray) -> Tree:
+    def move(self, network: Network, order: IntArray) -> Tree:
         """Return the image under an automorphism, vertex v to ``order[v]``."""
         load = np.empty_like(self.load)
         load[network.arcs_between(order[network.src], order[network.dst])] = self.load

@@ -32,7 +32,7 @@ class Network:
     closed: frozenset[int] = frozenset()  # vertices that no path goes through
     teams: tuple[tuple[int, ...], ...] = ()  # sets of vertices that are groups, which automorphisms may exchange
 
-    def turned(self) -> Network:
+    def reverse(self) -> Network:
         """Return the reversed network, with adding in place of copying.
 
         What flows out from a root there stands for what is added up on its way to it here (section 3.2).

@@ -85,10 +85,10 @@ def packing(
     if spared and fabric.multicast | fabric.aggregation:
         bare = replace(fabric, multicast=frozenset(), aggregation=frozenset(), memory=frozenset())
         plain = asked(bare)
-        least = plain.solved(cheapest=False, listener=listener).time_bound
-        if problem.solved(cheapest=False, listener=listener).time >= least:
+        least = plain.solve(cheapest=False, listener=listener).time_bound
+        if problem.solve(cheapest=False, listener=listener).time >= least:
             problem = plain
-    best = problem.solved(cheapest=True, listener=listener)
+    best = problem.solve(cheapest=True, listener=listener)
     images = Images(problem.symmetry)
     used = list(range(len(problem.sources)))
     if len(problem.teams) > 1:  # roots in groups are many, and most of them have no tree
@@ -221,7 +221,7 @@ def problem_in_groups(
             adds=base.adds & able,
             closed=rest if others == "vanish" else frozenset(),
         )
-        back = own.turned()
+        back = own.reverse()
         ways = (back, own) if both else (own if collective.like(ALLGATHER, BROADCAST) else back,)
         root = single[team].root
         places = sum_places(own) if both else groups[team] if root is None else np.array([root])

@@ -47,7 +47,7 @@ class Problem:
         """The number of shards in the data of all nodes, or of a group."""
         return self.collective.shards(len(self.network.nodes)) if self.sizes is None else sum(self.sizes)
 
-    def solved(
+    def solve(
         self, *, cheapest: bool, gap: Fraction = Fraction(0), listener: Callable[[Progress], None] | None = None
     ) -> Mixture:
         """Return the best mixture of trees."""
@@ -94,7 +94,7 @@ def problem_of(
     scale = math.lcm(1, *(cost.denominator for cost in (costs or {}).values()))
     network = network_of(fabric, {kind: int(cost * scale) for kind, cost in (costs or {}).items()})
     symmetry = find_symmetry(network, apart=apart, fixed=() if root is None else [root], names=fabric.names)
-    back = network.turned()
+    back = network.reverse()
     if collective.like(ALLREDUCE):
         sources = [
             Source(way, root, many, pair=pair, single=not way.copies[root])
@@ -239,7 +239,7 @@ class FluidSolution(Solution):
         found = self.mixture
         return Work(len(self.problem.sources), found.rounds, found.looked_at, len(found.columns))
 
-    def again(self, question: Question) -> FluidSolution:
+    def solve_again(self, question: Question) -> FluidSolution:
         """Solve another question in the same way."""
         return solve_fluid(question, gap=self.gap, mirrored=self.mirrored)
 
@@ -258,6 +258,6 @@ def solve_fluid(
     """
     costs = question.costs
     problem = problem_of(question.fabric, question.collective, costs=costs, mirrored=mirrored, sizes=question.shards)
-    mixture = problem.solved(cheapest=bool(costs), gap=gap, listener=listener)
+    mixture = problem.solve(cheapest=bool(costs), gap=gap, listener=listener)
     rate = problem.shards * problem.fabric.unit / problem.network.scale
     return FluidSolution(question, rate / mixture.time, problem, mixture, gap, mirrored)

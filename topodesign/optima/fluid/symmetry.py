@@ -208,7 +208,7 @@ class Images:
                 order = generators[number][order]
             home = np.empty_like(order)
             home[self.symmetry.movers(point)[self.symmetry.image(point, order)]] = np.arange(len(order))  # brings back
-            found.append(tree.moved(network, home[order]))
+            found.append(tree.move(network, home[order]))
         return found
 
     @cached_property

@@ -139,7 +139,7 @@ def allreduce_optimum(topology: Topology) -> AllreduceOptimum:
     bound, cuts, prices = min((bound, cuts, prices), program.bound(solution), key=lambda one: one[0])
     if bound > composed:
         known = throughput, roots, halves
-        throughput, roots, halves = max(known, *program.reached(solution), key=lambda one: one[0])
+        throughput, roots, halves = max(known, *program.read_throughputs(solution), key=lambda one: one[0])
     return AllreduceOptimum(throughput, bound, composed, roots, cuts, prices, halves)
 
 
@@ -244,7 +244,7 @@ class _Cuts:
                 return solution
         return self.program.certificate()
 
-    def reached(self, solution: Certificate) -> Iterator[_Reached]:
+    def read_throughputs(self, solution: Certificate) -> Iterator[_Reached]:
         """Yield exactly feasible throughputs of a solution."""
         scale = Fraction(_GRID) / max(solution.columns)
         rounded = np.array([int(value * scale) for value in solution.columns], dtype=np.int64), scale

@@ -76,7 +76,7 @@ def find_low_trees(
     roots = shifts.representatives.tolist()
     if len(roots) * len(fabric.nodes) > _MOST_PLACES:
         return None
-    grown = [fabric.grown(root, prices, None, len(fabric.nodes)) for root in roots]
+    grown = [fabric.grow_tree(root, prices, None, len(fabric.nodes)) for root in roots]
     if any(len(depth) < len(fabric.nodes) for depth in grown):
         return None
     least = max(max(depth.values()) for depth in grown)
@@ -114,7 +114,7 @@ class _Quotient:
         """Prices to begin with: the less room, the dearer."""
         return [1 / max(1, most) for most in self.room]
 
-    def grown(self, root: int, prices: Sequence[float], weight: float | None, height: int) -> dict[int, int]:
+    def grow_tree(self, root: int, prices: Sequence[float], weight: float | None, height: int) -> dict[int, int]:
         """Return the depth of nodes in a cheapest tree up to a height.
 
         A way costs its prices and ``weight`` for the depth of its start; None: the depth comes first. Nodes that cannot
@@ -233,7 +233,7 @@ def _of_height(
         mean = sum(prices) / len(prices)
         for place, root in enumerate(roots):
             for weight in (None, *(part * mean for part in _WEIGHTS)):
-                consider(place, fabric.grown(root, prices, weight, height))
+                consider(place, fabric.grow_tree(root, prices, weight, height))
         columns += sum(len(loads) for levels in fresh for loads in levels.classes)
         if not fresh or columns > _MOST_COLUMNS:
             return None

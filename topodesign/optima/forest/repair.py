@@ -176,7 +176,7 @@ class _Loads:
             self._known[team, start, goal] = found
         return self._known[team, start, goal]
 
-    def spread(self, ways: list[tuple[_Way, list[int]]], weight: int) -> dict[_Way, int]:
+    def spread_weight(self, ways: list[tuple[_Way, list[int]]], weight: int) -> dict[_Way, int]:
         """Spread weight over the ways between two vertices."""
         part, given = -(-weight // max(8, len(ways))), dict[_Way, int]()
         load, room = self.load, self.room
@@ -273,7 +273,7 @@ def _read(trees: Trees, rest: _Rest, loads: _Loads) -> _Trees:
         edge = int(of[at])
         ways = loads.between(int(team[trees.tree[edge]]), int(src[edge]), int(dst[edge]))
         if len(ways) > (stays[at] > 0):
-            more += [(edge, part, way) for way, part in loads.spread(ways, int(lost[at])).items()]
+            more += [(edge, part, way) for way, part in loads.spread_weight(ways, int(lost[at])).items()]
             lost[at] = 0
     spans = [(edge, part, len(way)) for edge, part, way in more]
     added = np.array(spans, dtype=np.int64).reshape(-1, 3).T

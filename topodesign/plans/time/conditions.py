@@ -93,5 +93,5 @@ class Run(Declared, ABC):
 def links_of(plan: Plan, now: Conditions) -> LinkTable | None:
     """Return the conditions of links, or of the fabric."""
     if now.latency is not None and now.latency.alpha is None:
-        return plan.fabric.own_links(now.links)
+        return plan.fabric.get_link_table(now.links)
     return None if now.links is None else now.links.on(plan.topology)

@@ -202,7 +202,7 @@ def _explain_late(flow: Flow, words: Words, row: int) -> str:
     first = int(late[np.argmin(flow.end[late])])
     if flow.model == "chunks":
         return f"{why}: it waits for what {words.node(int(flow.src[first]))} sends it later"
-    return f"{why}: it waits for node {words.node(int(flow.src[first]))}, which sends{words.when(first)}"
+    return f"{why}: it waits for node {words.node(int(flow.src[first]))}, which sends{words.describe_time(first)}"
 
 
 def _pipeline_problems(flow: Flow, words: Words, found: DataFound) -> list[str]:

@@ -87,11 +87,11 @@ class Report(Result):
 
     def heading(self) -> str:
         """Return the verdict."""
-        return replace(self.found, problems=self.problems).said(self.plan.collective).splitlines()[0]
+        return replace(self.found, problems=self.problems).format(self.plan.collective).splitlines()[0]
 
     def __str__(self) -> str:
         """Return the verdict and the problems, one a line."""
-        return replace(self.found, problems=self.problems).said(self.plan.collective)
+        return replace(self.found, problems=self.problems).format(self.plan.collective)
 
 
 def verify(plan: Plan | str | Path) -> Report:

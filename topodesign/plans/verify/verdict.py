@@ -131,7 +131,7 @@ class Verdict:
         """Steps and bandwidth factor of a plan in lock-step."""
         return Cost(int(self.figures["steps"]), self.figures["bandwidth"])
 
-    def said(self, what: object) -> str:
+    def format(self, what: object) -> str:
         """Return checks, findings, problems and notes in lines."""
         head = f"{what}: {'WRONG' if self.problems else 'ok'}{', ' if self.text else ''}{self.text}"
         return "\n".join([head, *(f"  {problem}" for problem in self.problems), *(f"  note: {n}" for n in self.notes)])
@@ -180,7 +180,7 @@ class Words:
         """Return what units of a block are called."""
         return f"units [{lo},{hi}) of {self.block(block)}"
 
-    def when(self, row: int) -> str:
+    def describe_time(self, row: int) -> str:
         """Return when a send happens."""
         if self._flow.model == "steps":
             return f" in step {self._flow.end[row]}"
@@ -192,7 +192,8 @@ class Words:
         piece = int(flow.piece[row])
         what = self.units(int(flow.lo[piece]), int(flow.hi[piece]), int(flow.block[piece]))
         own = f"send {row}" if flow.model != "chunks" else f"piece {piece}"
-        return f"{own}: {self.node(int(flow.src[row]))} -> {self.node(int(flow.dst[row]))}{self.when(row)}, {what}"
+        ends = f"{self.node(int(flow.src[row]))} -> {self.node(int(flow.dst[row]))}"
+        return f"{own}: {ends}{self.describe_time(row)}, {what}"
 
     def route(self, hops: IntArray) -> str:
         """Return a way."""

@@ -206,7 +206,7 @@ def step_at(
 ) -> Fraction:
     """Return the seconds of a step with scaled sizes and run counts."""
     if offer.step is not None:
-        return offer.step.scaled(size=size, often=often)
+        return offer.step.scale_time(size=size, often=often)
     times = (_at(one, request, size) * often.get(one.share.collective, Fraction(1)) for one in offer.parts)
     return sum(times, Fraction(0))
 

@@ -71,7 +71,7 @@ class Priced:
     @property
     def cost(self) -> Cost:
         """The mean of the two: half an allreduce."""
-        return self.reduce_scatter.averaged(self.allgather)
+        return self.reduce_scatter.average_with(self.allgather)
 
     @property
     def bound(self) -> Cost:

@@ -35,21 +35,21 @@ class Shapes:
     def __init__(self) -> None:
         self.shared: dict[str, Shape] = {}
 
-    def resolved(self, shape: Any, *, whole: bool = False) -> Any:
+    def resolve(self, shape: Any, *, whole: bool = False) -> Any:
         """Return a shape with references replaced; shared ``whole`` ones, too."""
         if isinstance(shape, list):
-            return [self.resolved(one, whole=whole) for one in shape]
+            return [self.resolve(one, whole=whole) for one in shape]
         if not isinstance(shape, dict):
             return shape
         if "$class" not in shape:
-            return {name: self.resolved(one, whole=whole and name == "anyOf") for name, one in shape.items()}
+            return {name: self.resolve(one, whole=whole and name == "anyOf") for name, one in shape.items()}
         kind, more, about = load_class(shape["$class"]), shape.get("$more"), shape.get("description", "")
         if not (whole or more):
             return self.of_class(kind, about)
         found = self.of_keys(kind.KEYS, kind, about)
-        return with_more(found, self.resolved(more, whole=True)) if more else found
+        return with_more(found, self.resolve(more, whole=True)) if more else found
 
-    def referred_to(self, shape: Shape) -> dict[str, Shape]:
+    def collect_references(self, shape: Shape) -> dict[str, Shape]:
         """Return the shared shapes that a shape refers to, directly or not."""
         found: dict[str, Shape] = {}
         new = set(_references(shape))

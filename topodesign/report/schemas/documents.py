@@ -317,9 +317,9 @@ def json_schema(command: str) -> dict[str, Any]:
     """
     shape = SHAPES[as_choice("command", command, SHAPES)]
     maker = Shapes()
-    shape = maker.resolved(declare_shape(shape) if isinstance(shape, str) else shape, whole=True)
+    shape = maker.resolve(declare_shape(shape) if isinstance(shape, str) else shape, whole=True)
     if command not in FILES:
         shape = with_more(record({"schema": {"description": "This schema.", "const": identifier(command)}}), shape)
     head = {"$schema": _DRAFT, "$id": identifier(command), "title": f"topodesign {command} --json"}
-    shared = maker.referred_to(shape)
+    shared = maker.collect_references(shape)
     return head | shape | ({"$defs": dict(sorted(shared.items()))} if shared else {})

@@ -240,14 +240,14 @@ class Memory(Run):
         self._read[number] = self._values[rank, cells]
         super().send(number)
 
-    def arrived(self, number: int) -> None:
+    def record_arrival(self, number: int) -> None:
         """Check that what was read is what is there still."""
         rank, cells = self.job.messages[number].src, self._contents.cells(number)
         changed = self._values[rank, cells] != self._read[number]
         if changed.any():
             block = self._contents.block(cells[changed.argmax()])
             self._find("race", number, f"changes block {block} while it is sent")
-        super().arrived(number)
+        super().record_arrival(number)
 
     def receive(self, number: int) -> None:
         """Write arrived data, or keep them for the adding node."""

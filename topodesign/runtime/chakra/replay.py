@@ -152,7 +152,7 @@ class Links:
             if rest:
                 self._hop(run, number, rest)
             else:
-                run.arrived(number)
+                run.record_arrival(number)
 
         def start() -> None:
             size = run.job.messages[number].size
@@ -206,7 +206,7 @@ class Run:
             event()
         return [] if not any(self._left) else [self._stuck()]
 
-    def arrived(self, number: int) -> None:
+    def record_arrival(self, number: int) -> None:
         """Learn from the transport that a message has arrived."""
         self._over(*self.job.messages[number].send)
         self._there.add(number)

@@ -99,7 +99,7 @@ class _Plan:
             [-1] * len(self._works),
             readers.tolist(),
             [base[one.rank][one.buffer] + one.start + one.shift for one in places],
-            [memory.added(one) for one in places],
+            [memory.count_added(one) for one in places],
             [1 + one.packets for one in places],
             [0 if len(post) == 3 else memory.semaphore(*post) for post in self.posts],
             [0] * len(self.posts),

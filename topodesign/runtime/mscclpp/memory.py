@@ -60,7 +60,7 @@ class Memory:
             [[low + row[name][0] for name in "ios"] for low, row in zip(self.first, self.base, strict=False)]
         )
 
-    def added(self, place: Place) -> int:
+    def count_added(self, place: Place) -> int:
         """Return the cells added to an address in every other launch."""
         return self._halves[place.half] if place.buffer == "s" and place.half >= 0 else 0
 
@@ -73,7 +73,7 @@ class Memory:
         if place.start + size * (1 + place.packets) > length:
             had = length // (self.cells * (1 + place.packets))
             return f"{name} and what follows goes beyond the {had} chunks of the buffer"
-        added = self.added(place)
+        added = self.count_added(place)
         if added and added + place.start + size * (1 + place.packets) > self._scratch[place.rank]:
             return f"{name} and what follows goes beyond the buffer by the half that rank {place.half} adds"
         if place.shift:

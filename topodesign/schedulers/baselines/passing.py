@@ -91,7 +91,7 @@ class Roads:
     def _along(grid: Grid, src: IntArray, side: int, turn: IntArray, length: IntArray) -> IntArray:
         way = [src]
         onward = range(1, int(length.max(initial=0)) + 1)
-        way += [np.where(hop <= length, grid.moved(src, side, turn * hop), -1) for hop in onward]
+        way += [np.where(hop <= length, grid.move(src, side, turn * hop), -1) for hop in onward]
         return np.stack(way, axis=1)
 
     def _by_table(self, src: IntArray, dst: IntArray) -> IntArray:
@@ -239,8 +239,8 @@ def _iterate_routes(grid: Grid, source: IntArray, target: IntArray, parity: int)
         turn = grid.turns(side, ahead, np.full(len(source), parity))
         far = np.where(turn > 0, ahead, length - ahead) * (ahead > 0)
         onward = range(1, int(far.max(initial=0)) + 1)
-        way += [np.where(hop <= far, grid.moved(now, side, turn * hop), -1) for hop in onward]
-        now = grid.moved(now, side, ahead)
+        way += [np.where(hop <= far, grid.move(now, side, turn * hop), -1) for hop in onward]
+        now = grid.move(now, side, ahead)
     table = np.stack(way, axis=1)
     for row in table:
         yield row[row >= 0]

@@ -46,7 +46,7 @@ class Grid:
         node = np.arange(self.topology.nodes)
         return np.stack([node // place % side for place, side in zip(self.places, self.sides, strict=True)])
 
-    def moved(self, nodes: IntArray, side: int, by: IntArray | int) -> IntArray:
+    def move(self, nodes: IntArray, side: int, by: IntArray | int) -> IntArray:
         """Return the nodes a given distance ahead along a side."""
         now = self.coordinates[side][nodes]
         moved: IntArray = nodes + ((now + by) % self.sides[side] - now) * self.places[side]
@@ -78,7 +78,7 @@ def grid_of(topology: Topology) -> Grid | None:
     if len(topology.src) != topology.nodes * sum(2 - (side == 2) for side in sides):
         return None
     grid, node = Grid(topology, sides), np.arange(topology.nodes)
-    links = [topology.link_index(node, grid.moved(node, at, by)) for at in range(len(sides)) for by in (1, -1)]
+    links = [topology.link_index(node, grid.move(node, at, by)) for at in range(len(sides)) for by in (1, -1)]
     return grid if int(np.min(links)) >= 0 else None
 
 
@@ -122,7 +122,7 @@ def _turns(grid: Grid, base: int, first: int) -> list[tuple[int, int]]:
 
 
 def _along(grid: Grid, side: int, by: IntArray) -> Send:
-    return Send(grid.moved(np.arange(grid.topology.nodes), side, by), side, by)
+    return Send(grid.move(np.arange(grid.topology.nodes), side, by), side, by)
 
 
 _Peers = Callable[[IntArray, int], tuple[IntArray, ...]]

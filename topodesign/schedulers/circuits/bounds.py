@@ -57,7 +57,7 @@ class Room:
         """Member ports divided by concurrently usable ports."""
         return Fraction(self.nodes * self.groups * self.degree, self.every * self.degree - self.odd)
 
-    def received(self, topologies: int) -> Fraction:
+    def bound_received(self, topologies: int) -> Fraction:
         """Return the minimum y for every node to receive its data.
 
         If ports are odd, some node lacks a port for at least 1/m of the time, with m = min(topologies, nodes).
@@ -141,7 +141,7 @@ def least(room: Room, topologies: int, collective: Collective) -> Least | None:
     steps = least_steps(nodes, degree, topologies, duplex=room.duplex, odd=room.odd and not room.idle)
     if hops is None or steps is None:
         return None
-    factor = max(room.received(topologies), _bound_carried(room, topologies, collective, hops[0]))
+    factor = max(room.bound_received(topologies), _bound_carried(room, topologies, collective, hops[0]))
     if not collective.pairwise:
         return Least(topologies, max(steps, topologies), factor)
     if room.groups == 1 and not room.idle:

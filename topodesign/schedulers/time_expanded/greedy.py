@@ -68,7 +68,7 @@ class Part(NamedTuple):
         """Return a lower bound of every schedule of chunks."""
         return bound_of(self.network.merging if self.merges else self.network, chunks)
 
-    def timed(self, sends: Sends, size: Fraction) -> Flow:
+    def make_flow(self, sends: Sends, size: Fraction) -> Flow:
         """Return sends as a timed schedule of the collective."""
         timed = make_timed(self.network, self.collective, self.units, size, sends)
         return reverse(timed) if self.backwards else timed
@@ -153,7 +153,7 @@ def _whole(request: Request, wires: Network, collective: Collective, units: int)
         network = within_teams(network, collective.teams(topology.nodes, topology.switches))
     first, *rest = (Part(part, network, units, False, relays, merges) for part in collective.parts)
     if first.collective.reduces:
-        turned = network.having(opens=np.zeros_like(network.opens)).turned
+        turned = network.replace(opens=np.zeros_like(network.opens)).turned
         made = _best(request, first._replace(collective=first.collective.dual, network=turned, backwards=True))
         if np.any(wires.opens):
             flow = join_links(made.timed)
@@ -165,7 +165,7 @@ def _whole(request: Request, wires: Network, collective: Collective, units: int)
         made = _append_half(request, made, one, collective)
     if relays:  # what relays are not needed for has left gaps
         shared = SharedLinks(topology, (made.timed,), wires.opens[None])
-        (earlier,) = shared.timed(shared.remains)
+        (earlier,) = shared.time_streams(shared.remains)
         made = made._replace(timed=min(made.timed, earlier, key=lambda one: one.time))
     return made
 
@@ -211,7 +211,7 @@ def _best(request: Request, part: Part, chunks: Chunks | None = None) -> Made:
     if not part.relays:
         best = repair_sends(part.network, chunks, best, seed, enough=bound)
     least = part.bound(chunks) if part.merges else bound
-    return Made(part.timed(best, request.size), least, tried)
+    return Made(part.make_flow(best, request.size), least, tried)
 
 
 def _append_half(request: Request, made: Made, part: Part, collective: Collective) -> Made:

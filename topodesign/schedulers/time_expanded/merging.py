@@ -158,7 +158,7 @@ class SharedLinks:
         self.remains = np.concatenate([one.end.max(initial=0) - one.start for one in streams]).astype(np.int64)
         """What is left to do in each stream alone when each send starts."""
 
-    def timed(self, urgency: IntArray) -> tuple[Flow, ...]:
+    def time_streams(self, urgency: IntArray) -> tuple[Flow, ...]:
         """Return the streams with their times on the shared links.
 
         If sends wait for a link, the most urgent goes first.

@@ -66,9 +66,9 @@ class Network:
         routes = None if self.routes is None else _reverse_routes(self.routes, self.takes, links, wires)
         exact = {"latency": self.latency[wires], "per_unit": self.per_unit[wires]}
         taken = {"takes": self.takes[links], "busy": self.busy[links], "opens": self.opens[links]}
-        return self.having(topology=self.topology.transpose(), routes=routes, **exact, **taken)
+        return self.replace(topology=self.topology.transpose(), routes=routes, **exact, **taken)
 
-    def having(self, **changes: Any) -> Network:
+    def replace(self, **changes: Any) -> Network:
         """Return the network with other fields, whose arrays are sealed."""
         sealed_ones: dict[str, Any] = {
             name: seal_array(one) if isinstance(one, np.ndarray) else one for name, one in changes.items()
@@ -80,7 +80,7 @@ class Network:
         web = self.web
         opens = self.opens.copy()
         np.maximum.at(opens, np.repeat(np.arange(len(opens)), np.diff(web.port_start)), free[web.port] - web.offset)
-        return self.having(opens=opens)
+        return self.replace(opens=opens)
 
     def carrying(self, chunks: int) -> Network:
         """Return the network for parts of ``chunks`` chunks each.
@@ -91,7 +91,7 @@ class Network:
             return self
         per_unit = self.per_unit * chunks
         takes = self.latency + per_unit
-        return self.having(per_unit=per_unit, takes=takes, busy=per_unit if self.overlap else takes.copy())
+        return self.replace(per_unit=per_unit, takes=takes, busy=per_unit if self.overlap else takes.copy())
 
     @property
     def merging(self) -> Network:
@@ -105,7 +105,7 @@ class Network:
             routes = routes._replace(busy=self.per_unit[routes.link])
             busy = np.zeros(len(self.busy), dtype=np.int64)
             np.maximum.at(busy, np.repeat(np.arange(len(busy)), np.diff(routes.start)), routes.busy)
-        return self.having(busy=busy, routes=routes, overlap=True)
+        return self.replace(busy=busy, routes=routes, overlap=True)
 
     @cached_property
     def web(self) -> Web:
@@ -232,7 +232,7 @@ def slower(network: Network, factor: NDArray[np.float64]) -> Network:
     Times are rounded up to whole ticks. The result is for rough plans.
     """
     more = np.ceil(network.takes * (factor - 1.0)).astype(np.int64)
-    return network.having(takes=network.takes + more, busy=network.busy + more)
+    return network.replace(takes=network.takes + more, busy=network.busy + more)
 
 
 def through_switches(network: Network) -> Network:
@@ -264,7 +264,7 @@ def through_switches(network: Network) -> Network:
     np.maximum.at(opens, route, network.opens[link] - offset)
     slowest = np.zeros(len(ways), dtype=np.int64)
     np.maximum.at(slowest, route, routes.busy)
-    return network.having(topology=topology, takes=whole, busy=slowest, opens=opens, routes=routes)
+    return network.replace(topology=topology, takes=whole, busy=slowest, opens=opens, routes=routes)
 
 
 def _pairs_and_ways(topology: Topology, per_unit: IntArray) -> tuple[list[tuple[int, int]], list[list[int]]]:
@@ -326,7 +326,7 @@ def within_teams(network: Network, team: IntArray) -> Network:
     routes = Routes(network.wires, np.concatenate(([0], np.cumsum(count))), wire, web.offset[at], long, web.hold[at])
     part = Topology.from_arrays(topology.nodes, topology.src[kept], topology.dst[kept], switches=topology.switches)
     taken = {"takes": network.takes[kept], "busy": network.busy[kept], "opens": network.opens[kept]}
-    return network.having(topology=part, routes=routes, **taken)
+    return network.replace(topology=part, routes=routes, **taken)
 
 
 def _reverse_routes(routes: Routes, takes: IntArray, links: IntArray, wires: IntArray) -> Routes:

@@ -74,7 +74,7 @@ def symmetric(
     ports = int(orbit.max()) + 1
     number = np.arange(len(orbit))
     routes = Routes(network.topology, np.append(number, len(orbit)), orbit, 0 * number, network.takes, network.busy)
-    shared = network.having(routes=routes)
+    shared = network.replace(routes=routes)
     sources = np.repeat(np.unique(symmetry.represented_by), units)
     send = _exchange if collective.pairwise else _spread_sources
     return _copy_images(network, collective, (units, size), symmetry, send(shared, sources, ports, seed))

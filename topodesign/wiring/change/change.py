@@ -54,9 +54,9 @@ def fewest_moves(
         raise InfeasibleError("the wiring is duplex, and the topology has links without their reverse")
     search = _Search(plan, wanted, tuple(prefer), own, seed)
     if plan.inventory.two_sided:
-        changes, most, proof = search.sided(None if hosts is None else _check_hosts(plan, hosts, wanted))
+        changes, most, proof = search.change_sided(None if hosts is None else _check_hosts(plan, hosts, wanted))
     else:
-        found, most, proof = search.free() if hosts is None else search.placed(_check_hosts(plan, hosts, wanted))
+        found, most, proof = search.free() if hosts is None else search.place_hosts(_check_hosts(plan, hosts, wanted))
         changes = [search.change(found, most)]
     if own is not None and not changes[0].fewest and (hosts is None or tuple(hosts) == own.hosts):
         changes += _as_in(plan, own, most, changes[0].moves)
@@ -86,13 +86,13 @@ class _Search:
         if own is not None and own.mode == plan.mode and {c.a.panel for c in own.connects} <= set(wiring.field):
             self._give(own)
 
-    def placed(self, hosts: Sequence[str]) -> tuple[Found, int, Proof]:
+    def place_hosts(self, hosts: Sequence[str]) -> tuple[Found, int, Proof]:
         """Return panel groups for given hosts, and the proven limit.
 
         The limit is the maximum number of patches that can stay.
         """
         place = self._place(hosts)
-        found, searched = self.problem.exhausted(self._place_groups(place), swaps=False)
+        found, searched = self.problem.search_all(self._place_groups(place), swaps=False)
         return found, found.kept if searched else self.problem.could_keep(place), _by(searched=searched)
 
     def free(self) -> tuple[Found, int, Proof]:
@@ -109,18 +109,18 @@ class _Search:
             try:
                 found.append(self._place_groups(place))
                 if len(self.hosts) <= MOST_EXHAUSTED or self.problem.could_keep(place) >= most:
-                    found[-1] = self.problem.exhausted(found[-1], swaps=False)[0]
+                    found[-1] = self.problem.search_all(found[-1], swaps=False)[0]
             except InfeasibleError as error:
                 refused.append(error)
             if found and found[-1].kept == most:
                 return found[-1], most, proof
         if not found:
             found.append(self._plan_anew(refused[0]))
-        best = self.problem.improved(max(found, key=lambda one: one.kept), most, seed=self.seed)
-        best, searched = self.problem.exhausted(best, swaps=True)
+        best = self.problem.improve(max(found, key=lambda one: one.kept), most, seed=self.seed)
+        best, searched = self.problem.search_all(best, swaps=True)
         return best, best.kept if searched else most, Proof.SEARCH if searched else proof
 
-    def sided(self, hosts: Sequence[str] | None) -> tuple[list[Change], int, Proof]:
+    def change_sided(self, hosts: Sequence[str] | None) -> tuple[list[Change], int, Proof]:
         """Return changes over two-sided switches, and the proven limit.
 
         The limit is the maximum number of patches that can stay.
@@ -163,7 +163,7 @@ class _Search:
                 except InfeasibleError as error:
                     refused.append(error)
                     continue
-                found = self.problem.improved(found, most, seed=self.seed) if hosts is None else found
+                found = self.problem.improve(found, most, seed=self.seed) if hosts is None else found
                 self.wiring = Patches(self.plan)
                 changes.append(self.change(found, most))
                 if changes[-1].fewest:
@@ -185,18 +185,18 @@ class _Search:
         missing = self.wiring.keep(links, (self.plan.connects[number] for number in self.first))
         made = self.wiring.patches(missing, self.prefer)
         at_least = max(links.total(), len(self.plan.connects)) - most
-        return self.wiring.changed(self.wanted, hosts, made, at_least)
+        return self.wiring.make_change(self.wanted, hosts, made, at_least)
 
     def _place_groups(self, place: tuple[int, ...]) -> Found:
         problem = self.problem
-        needed = problem.needed()
+        needed = problem.count_needed()
         for node, host in enumerate(self.hosts[number] for number in place[: self.wanted.nodes]):
             if needed[node] > self.lanes[host]:
                 raise InfeasibleError(
                     f"host '{host}' has {count_noun(self.lanes[host], 'lane')} at panels and needs {needed[node]}; "
                     "cable more of its lanes, or take another host"
                 )
-        found = problem.placed(place, seed=self.seed, given=self.given, first=self.first)
+        found = problem.place_groups(place, seed=self.seed, given=self.given, first=self.first)
         if found is None:
             raise InfeasibleError(
                 "no way is found to spread the links over the fields of panels with these hosts as the nodes; "
@@ -275,8 +275,8 @@ def _as_in(plan: WiringPlan, own: WiringPlan, most: int, below: int) -> list[Cha
         return []
     wiring.kept = [connect for places, connect in there.items() if places in wanted]
     wiring.removed = [connect for places, connect in there.items() if places not in wanted]
-    made = wiring.named([(c.a, c.b) for places, c in wanted.items() if places not in there], {})
-    return [wiring.changed(own.topology, own.hosts, made, max(len(wanted), len(there)) - most)]
+    made = wiring.name_patches([(c.a, c.b) for places, c in wanted.items() if places not in there], {})
+    return [wiring.make_change(own.topology, own.hosts, made, max(len(wanted), len(there)) - most)]
 
 
 def _check_hosts(plan: WiringPlan, hosts: Sequence[str], wanted: Topology) -> tuple[str, ...]:

@@ -95,7 +95,7 @@ class Problem:
         there = pair >= 0
         return int(np.minimum(self.have[pair[there]].sum(axis=1), count[there]).sum())
 
-    def needed(self) -> IntArray:
+    def count_needed(self) -> IntArray:
         """Return the number of lanes that each node needs."""
         needed = np.zeros((self.wanted.nodes, self.room.shape[1]), dtype=np.int64)
         for side, end in enumerate(self.nodes.T):
@@ -115,7 +115,7 @@ class Problem:
             return None
         return np.array([waiting[u, v].pop() for u, v in self.nodes.tolist()], dtype=np.int64)
 
-    def placed(
+    def place_groups(
         self, place: Sequence[int], *, seed: int, given: Sequence[IntArray] = (), first: Sequence[int] = ()
     ) -> Found | None:
         """Return panel groups that keep many patches, or None.
@@ -137,7 +137,7 @@ class Problem:
                 return options[-1]
         return max(options, key=lambda one: one.kept, default=None)
 
-    def improved(self, found: Found, most: int, *, seed: int) -> Found:
+    def improve(self, found: Found, most: int, *, seed: int) -> Found:
         """Improve hosts and panel groups jointly.
 
         ``most`` is the limit of kept patches.
@@ -171,7 +171,7 @@ class Problem:
         want = ends(np.column_stack((self.nodes, found.field)))
         return spread_hosts(have, want, self.kind, found.place, seed=seed)
 
-    def exhausted(self, found: Found, *, swaps: bool) -> tuple[Found, bool]:
+    def search_all(self, found: Found, *, swaps: bool) -> tuple[Found, bool]:
         """Search all panel groups, and with ``swaps`` all orders.
 
         Returns the best, and whether the search was complete.

@@ -276,7 +276,7 @@ class GrowingSite:
         shares = _SHARES if self.degree == asked.degree else ()
         return [best for share in shares if (best := _find_fastest(self, share, asked, seed)) is not None]
 
-    def inserted(self, share: Fraction, rng: np.random.Generator) -> tuple[Topology, int] | None:
+    def insert_nodes(self, share: Fraction, rng: np.random.Generator) -> tuple[Topology, int] | None:
         """Insert nodes into links of every panel group.
 
         Returns the topology and its moves; None if an end finds no place.
@@ -336,7 +336,7 @@ def _find_fastest(room: GrowingSite, share: Fraction, asked: Question, seed: int
     rng = np.random.default_rng(seed)
     found: list[Grown] = []
     for _ in range(_TRIES):
-        made = room.inserted(share, rng)
+        made = room.insert_nodes(share, rng)
         if made is None:
             continue
         entry = measure(Candidate(name, "inserted", made[0]), asked, "bounds" if asked.objective.exchanges else None)

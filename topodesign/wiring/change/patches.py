@@ -294,14 +294,16 @@ class Patches:
             if wish is not None:
                 wishes[pair].remove(wish)
                 wished[number] = wish[0]
-        return self.named(pairing.settle(), wished)
+        return self.name_patches(pairing.settle(), wished)
 
-    def named(self, ends: list[tuple[End, End]], wished: dict[int, str]) -> list[CrossConnect]:
+    def name_patches(self, ends: list[tuple[End, End]], wished: dict[int, str]) -> list[CrossConnect]:
         """Return patches between given ends, without nodes."""
         names = self._names(ends, wished)
         return [CrossConnect(name, self.plan.mode, (0, 0), *pair) for name, pair in zip(names, ends, strict=True)]
 
-    def changed(self, wanted: Topology, hosts: tuple[str, ...], made: Iterable[CrossConnect], at_least: int) -> Change:
+    def make_change(
+        self, wanted: Topology, hosts: tuple[str, ...], made: Iterable[CrossConnect], at_least: int
+    ) -> Change:
         """Return the checked change to the kept and new patches."""
         number = {host: node for node, host in enumerate(hosts)}
         new = tuple(_renumber(connect, number) for connect in made)

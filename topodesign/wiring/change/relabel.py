@@ -186,7 +186,7 @@ def most_kept(one: Topology, other: Topology) -> int:
     walks = _Walks(one), _Walks(other)
     for kind in _KINDS:
         if most and all(each.nodes * each.degree ** (len(kind) - 1) <= _MOST_WALKS for each in (one, other)):
-            most = min(most, _most_common(walks[0].ended(kind), walks[1].ended(kind), len(kind)))
+            most = min(most, _most_common(walks[0].count_ended(kind), walks[1].count_ended(kind), len(kind)))
     if not (one.is_duplex and other.is_duplex):
         return most
     if most:
@@ -280,7 +280,7 @@ class _Walks:
         forth = csr_array((topology.capacity, (topology.src, topology.dst)), shape=shape)
         self.step = {"+": forth, "-": csr_array(forth.T)}
 
-    def ended(self, kind: str) -> IntArray:
+    def count_ended(self, kind: str) -> IntArray:
         """Return closed walks lost with each link.
 
         A walk is counted once for each of its steps on the link.

@@ -110,7 +110,7 @@ class _Work:
         """Choose and move the next patches."""
         chains = [self.open, *self.chains] if self.open else self.chains
         whole = self._few_dark(chains, most_dark)
-        if self.graph.connected(self.lit):
+        if self.graph.is_connected(self.lit):
             jobs = _join_chains(self._survivors(whole)) or self._part(chains, most_dark)
         else:  # what is not connected cannot stay so
             jobs = _join_chains(whole) or next(filter(None, (self._few(chain, most_dark) for chain in chains)), [])
@@ -150,7 +150,7 @@ class _Work:
 
     def _connect_hosts(self) -> tuple[str, ...]:
         """Return the common hosts, with connected new hosts."""
-        if len(self.hosts) == len(self.last_hosts) or not self.hosts or not self.graph.connected(self.lit):
+        if len(self.hosts) == len(self.last_hosts) or not self.hosts or not self.graph.is_connected(self.lit):
             return self.hosts
         part = self.whole.parts(self.lit)
         return tuple(host for host, number in part.items() if number == part[self.hosts[0]])
@@ -195,7 +195,7 @@ class _Work:
         """Take chains that the fabric survives, by halving."""
         gone = self._list_removed(_join_chains(chains))
         self.lit[gone] = False
-        if self.graph.connected(self.lit):
+        if self.graph.is_connected(self.lit):
             taken.append(gone)
             return chains
         self.lit[gone] = True
@@ -231,7 +231,7 @@ class _Graph:
         there = lit[self.patch]
         return Topology.from_arrays(self.nodes, self.src[there], self.dst[there])
 
-    def connected(self, lit: NDArray[np.bool_]) -> bool:
+    def is_connected(self, lit: NDArray[np.bool_]) -> bool:
         """Return whether lit patches connect all hosts."""
         return not self.nodes or len(set(self.parts(lit).values())) == 1
 

@@ -77,7 +77,7 @@ class FileFields:
         """Return the full name of a field for messages."""
         return f"{self.where}.{name}" if self.where and not self.table else name
 
-    def located(self, name: str) -> Located:
+    def get_located(self, name: str) -> Located:
         """Return a required field."""
         if name not in self.values:
             line = next(iter(self.values.values())).line
@@ -87,13 +87,15 @@ class FileFields:
 
     def text(self, name: str, default: str | None = None) -> str:
         """Return the text of a field if a label can show it."""
-        return default if default is not None and name not in self.values else text(self.located(name), self.at(name))
+        return (
+            default if default is not None and name not in self.values else text(self.get_located(name), self.at(name))
+        )
 
     def read(self, name: str, parse: Callable[[str], _Value], default: Any = REQUIRED) -> _Value:
         """Return the parsed value of a field, or its default."""
         if default is not REQUIRED and name not in self.values:
             return default  # type: ignore[no-any-return]
-        return read_located(self.located(name), self.at(name), parse)
+        return read_located(self.get_located(name), self.at(name), parse)
 
     def entries(self, name: str, required: Collection[str], optional: Collection[str]) -> Iterator[FileFields]:
         """Yield the entries of a list, with ranges expanded."""
@@ -107,7 +109,7 @@ class FileFields:
 
     def wrong(self, name: str, problem: str) -> FileFormatError:
         """Return an error with the line of a field."""
-        return FileFormatError(f"line {self.located(name).line}: {self.at(name)}: {problem}")
+        return FileFormatError(f"line {self.get_located(name).line}: {self.at(name)}: {problem}")
 
 
 def fields(value: Located, where: str, required: Collection[str], optional: Collection[str] = ()) -> dict[str, Located]:

@@ -263,7 +263,7 @@ class Inventory:
         """Cache of tray routes, by site and rack."""
         return {}
 
-    def plugged_at(self, panel: str, port: str) -> tuple[str, str]:
+    def find_plugged(self, panel: str, port: str) -> tuple[str, str]:
         """Return the host-side panel and port of a panel port.
 
         A cable from a host ends there: at the near end of the port's trunk, if it has one.
@@ -277,14 +277,14 @@ class Inventory:
 
     def near_panel(self, place: tuple[str, str]) -> str:
         """Return the panel where hosts plug in to reach a port."""
-        return self.plugged_at(*place)[0]
+        return self.find_plugged(*place)[0]
 
     def is_open(self, place: tuple[str, str]) -> bool:
         """Return whether a lane can end at a panel port.
 
         The port must not lead to another port; neither it nor the port where hosts plug in may be blocked.
         """
-        blocked = self.panel_port[place].blocked or self.panel_port[self.plugged_at(*place)].blocked
+        blocked = self.panel_port[place].blocked or self.panel_port[self.find_plugged(*place)].blocked
         return not blocked and place not in self.leads_to
 
     def at_speed(self, speed: Fraction) -> Inventory:

@@ -318,7 +318,7 @@ def _interface(host: Host, port: Port, lane: int) -> Interface:
 
 
 def _make_fixed_cable(inventory: Inventory, fixed: Fixed) -> NetboxCable:
-    panel, label = inventory.plugged_at(*fixed.place)
+    panel, label = inventory.find_plugged(*fixed.place)
     a, b = cable_ends(fixed, inventory.port[fixed.socket].lanes)
     b = b._replace(device=panel, name=label)
     return NetboxCable("", CONNECTED, (a,), (b,))

@@ -119,11 +119,11 @@ def bill_wiring(
     }
     chosen = _fitting(shop, racks, allowed, there) if runs else _Chosen((), odd=False)
     alone = tuple(_price_alone(shop, racks, way, chosen) for way in allowed) if runs else ()
-    laid = chosen.laid(shop)
+    laid = chosen.lay(shop)
     count = Counter(unit.piece for unit in laid.units)
     switches_of_room = wiring.inventory.switches
     cords = {one.cable: _patch(shop, wiring, one) for one in wiring.connects if one.a.panel not in switches_of_room}
-    again = set() if before is None else before.used_again(shop, wiring)
+    again = set() if before is None else before.list_reused(shop, wiring)
     count.update(piece for cable, piece in cords.items() if cable not in again)
     bought = Bought(
         {lane: [part for hop in hops for part in _losses(wiring, hop.unit.piece)] for lane, hops in laid.hops.items()},
@@ -170,7 +170,7 @@ class _Before:
         """
         return dict(run.racks).items() <= self._racks.get((run.host, run.port.name), {}).items()
 
-    def used_again(self, shop: Shop, plan: WiringPlan) -> set[str]:
+    def list_reused(self, shop: Shop, plan: WiringPlan) -> set[str]:
         """Return the patches that need no new cord.
 
         These are the patches that stay and those that pulled cords can replace.
@@ -217,7 +217,7 @@ class _Chosen:
     def proven(self) -> bool:
         return self.sure and all(one.proven for one in self.racks)
 
-    def laid(self, shop: Shop) -> Laid:
+    def lay(self, shop: Shop) -> Laid:
         """Return all pieces and the path of every lane."""
         laid = Laid(shop, odd=self.odd)
         for one in self.racks:
@@ -244,7 +244,7 @@ def _fitting(
     """Return the cheapest choice, if possible within tray capacity."""
     cheapest = _cheapest(racks, ways)
     room = shop.inventory
-    if all(use.ok for use in uses_of(room, cables_of(room, cheapest.laid(shop), there))):
+    if all(use.ok for use in uses_of(room, cables_of(room, cheapest.lay(shop), there))):
         return cheapest
     found: list[_Chosen] = []
     sure = True
@@ -257,7 +257,7 @@ def _fitting(
         if len(known) < len(listed):
             sure = False
             continue
-        cabled = [[(one, cables_of(room, _Chosen((one,), odd).laid(shop), there)) for one in rack] for rack in known]
+        cabled = [[(one, cables_of(room, _Chosen((one,), odd).lay(shop), there)) for one in rack] for rack in known]
         picked, proven = cheapest_that_fits(room, cabled)
         sure = sure and proven
         found += [] if picked is None else [_Chosen(picked, odd)]
@@ -272,7 +272,7 @@ def _price_alone(shop: Shop, racks: Mapping[bool, Sequence[HostRack]], way: Way,
         only = chosen if used == {way} else _cheapest(racks, [way])
     except InfeasibleError as error:
         return WayPrice(way, None, 0, str(error))
-    return WayPrice(way, only.price, len(only.laid(shop).units))
+    return WayPrice(way, only.price, len(only.lay(shop).units))
 
 
 def _bundles(racks: Iterable[RackChoice]) -> Iterable[BundleUse]:

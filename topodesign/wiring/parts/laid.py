@@ -209,7 +209,7 @@ def cheapest_that_fits(
     flags = [[program.flag() for _ in rack] for rack in racks]
     terms: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
     for rack, names in zip(racks, flags, strict=True):
-        program.one_of(names)
+        program.require_one(names)
         for (_, cables), name in zip(rack, names, strict=True):
             for (tray, d), count in cables.items():
                 if d is not None:

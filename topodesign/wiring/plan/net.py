@@ -177,7 +177,7 @@ class Net:
     @cached_property
     def places(self) -> dict[PanelEnd, tuple[PanelEnd, ...]]:
         """Panel ports from the host to each patch port."""
-        plugged_at = self.inventory.plugged_at
+        plugged_at = self.inventory.find_plugged
         return {one.place: tuple(dict.fromkeys((plugged_at(*one.place), one.place))) for one in self.fixed}
 
     @cached_property

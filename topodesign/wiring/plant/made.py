@@ -255,7 +255,7 @@ def _cost(lift: _Lift, plant: Plant) -> Cost | None:
         there, back = price_both(lift.topology(plant.degree))
     except DisconnectedError:
         return None
-    return there.averaged(back)
+    return there.average_with(back)
 
 
 def _shapes(plant: Plant) -> Iterator[tuple[int, list[Group]]]:
