@@ -95,11 +95,11 @@ from topodesign.schedulers.scheduling import list_schedules as list_schedules
 from topodesign.schedulers.scheduling import schedule as schedule
 from topodesign.schedulers.step import as_step as as_step
 from topodesign.schedulers.step import price_step as price_step
-from topodesign.search.budgets import Effort as Effort
 from topodesign.search.build import build_catalog as build_catalog
 from topodesign.search.closure import Closure as Closure
 from topodesign.search.closure import verify_closure as verify_closure
 from topodesign.search.improve import improve_catalog as improve_catalog
+from topodesign.search.tasks import Effort as Effort
 from topodesign.topology.files import write_links as write_links
 from topodesign.topology.library import build as build
 from topodesign.topology.topology import Topology as Topology

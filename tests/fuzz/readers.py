@@ -61,8 +61,8 @@ from topodesign.schedulers.circuits.reconfigure import reconfigure
 from topodesign.schedulers.failure_plans import INDEX as FAILURES
 from topodesign.schedulers.failure_plans import failure_plans, read_failures
 from topodesign.schedulers.scheduling import schedule
-from topodesign.search.budgets import Effort
 from topodesign.search.build import Journal
+from topodesign.search.tasks import Effort
 from topodesign.topology.files import LinkFormat, write_links
 from topodesign.topology.library import build
 from topodesign.topology.link_table import read_link_table

@@ -22,7 +22,6 @@ SHIPPED = {
     "base/shipped",
     "base/text_files",
     "schedulers/stored",
-    "search/budgets",
     "wiring/exports/export",
 }
 """What reads only files of the package, or is what the others read by, or tell by what they could not read."""

@@ -43,9 +43,8 @@ from topodesign.report.plots import plot
 from topodesign.schedulers.circuits.reconfigure import reconfigure
 from topodesign.schedulers.failure_plans import failure_plans
 from topodesign.schedulers.scheduling import schedule
-from topodesign.search.budgets import Effort
 from topodesign.search.build import Journal
-from topodesign.search.tasks import Stage, Task
+from topodesign.search.tasks import Effort, Stage, Task
 from topodesign.topology.library import build
 from topodesign.wiring.change.growth import grow
 from topodesign.wiring.change.rewire import change_wiring

@@ -17,21 +17,18 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from topodesign.base.cost import Basis, Cost
 from topodesign.base.errors import CatalogError, ParameterError
 from topodesign.base.spec import parse
 from topodesign.catalog.files import read_rows
 from topodesign.catalog.merge import merge_catalog
-from topodesign.search import budgets
-from topodesign.search.budgets import Effort
+from topodesign.search import tasks
 from topodesign.search.build import Journal, _of_shard, build_catalog
 from topodesign.search.candidate import Candidate
 from topodesign.search.finder import Finder, base_targets
 from topodesign.search.target import Found, Target
-from topodesign.search.tasks import Stage, Task, needs, run_task, waves
+from topodesign.search.tasks import Effort, Stage, Task, needs, run_task, waves
 
 NODES, DEGREES = range(3, 11), (2, 3)
 EFFORT = Effort(seed=1, percent=1)
@@ -102,34 +99,21 @@ def test_finder_asks_for_no_other_sizes(target: Target, monkeypatch: pytest.Monk
     assert [(one.spec, one.cost) for one in finder.list_kept(target)] == wanted
 
 
-@pytest.mark.parametrize(
-    ("nodes", "degree", "steps", "seeds"),
-    [
-        (700, 4, 9, [5, 6, 7, 8, 9]),  # far from the bound, and nothing is found
-        (700, 4, 7, [5, 9]),  # within a fifth of it, and the last try is for such ones too
-        (700, 4, 6, [5]),
-        (700, 2, 13, [5]),  # most of degree 2 are far
-        (700, 2, 25, [5, 6]),
-        (700, 3, 8, []),  # of other degrees large sizes are tried only if they are far
-        (700, 3, 30, [5, 6, 7, 8, 9]),
-        (300, 3, 7, [5]),
-    ],
-)
-def test_what_is_far_from_the_bound_is_tried_again(
-    nodes: int, degree: int, steps: int, seeds: list[int], monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.parametrize(("steps", "tries"), [(5, 0), (6, 4)])
+def test_what_is_far_from_the_bound_is_tried_again(steps: int, tries: int, monkeypatch: pytest.MonkeyPatch) -> None:
     tried: list[int] = []
 
     def search(*_: object, seed: int, **__: object) -> list[Found]:
         tried.append(seed)
         return []
 
-    monkeypatch.setattr(budgets, "search_neighbours", search)
-    known = Cost(steps, Fraction(nodes - 1, nodes))
-    own = Candidate(parse(f"genkautz({degree},{nodes})"), known, known, duplex=False, basis=Basis.LINKS)
-    target = Target(nodes, degree, duplex=False)
+    monkeypatch.setattr(tasks, "search_neighbours", search)
+    known = Cost(steps, Fraction(699, 700))
+    own = Candidate(parse("genkautz(4,700)"), known, known, duplex=False, basis=Basis.LINKS)
+    target = Target(700, 4, duplex=False)
     assert Effort(seed=5).refine(target, {target: [own]}) == []
-    assert tried == seeds
+    assert tried == list(range(5, 5 + tries))
+    assert Effort(percent=0).refine(target, {target: [own]}) == []
 
 
 def test_every_size_is_there_and_right(undisturbed: Path) -> None:
@@ -216,10 +200,10 @@ def test_lines_of_a_journal_that_say_nonsense_are_refused(text: str, tmp_path: P
 
 
 def test_torn_line_of_a_journal_is_done_again(tmp_path: Path) -> None:
-    tasks = [Task(n, 2, Stage.FIND) for n in (3, 5, 7)]
+    three = [Task(n, 2, Stage.FIND) for n in (3, 5, 7)]
     path = tmp_path / "journal"
     with Journal(path, EFFORT) as journal:
-        for task in tasks:
+        for task in three:
             journal.add(task, run_task(task, [], EFFORT))
         whole = dict(journal.results)
     data = path.read_bytes()
@@ -227,8 +211,8 @@ def test_torn_line_of_a_journal_is_done_again(tmp_path: Path) -> None:
     for cut in range(1, last, 17):
         path.write_bytes(data[:-cut])
         with Journal(path, EFFORT) as journal:
-            assert journal.results == {task: whole[task] for task in tasks[:2]}
-            journal.add(tasks[2], whole[tasks[2]])
+            assert journal.results == {task: whole[task] for task in three[:2]}
+            journal.add(three[2], whole[three[2]])
         assert path.read_bytes() == data
 
 
@@ -254,23 +238,6 @@ def test_cluster_that_is_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr("topodesign.search.build._PATIENCE", "0.2s")
     with pytest.raises(ParameterError, match="no Dask scheduler"):
         build_catalog(tmp_path, NODES, [2], effort=EFFORT, journal=tmp_path / "journal", scheduler="tcp://127.0.0.1:9")
-
-
-def test_every_budget_says_what_it_is_for_and_how_it_was_chosen() -> None:
-    tables = budgets.budgets()
-    for table in (*tables.values(), tables["neighbours"]["when"]):
-        assert table["about"]
-        assert table["chosen"]
-
-
-@given(st.integers(3, 2048), st.integers(2, 64), st.booleans())
-def test_every_size_has_budgets(nodes: int, degree: int, duplex: bool) -> None:
-    (first, work), *_, (limit, last) = budgets._tries(Target(nodes, degree, duplex))
-    assert first > 1
-    assert limit > 1
-    assert work >= 0
-    assert last > 0
-    assert budgets._find_work(Target(nodes, degree, duplex)) > 0
 
 
 @pytest.mark.dear

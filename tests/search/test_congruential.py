@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from tests.floors import reached
 from topodesign.base.spec import Spec
 from topodesign.pricing.evaluation import price, price_deferred
-from topodesign.search.congruential import _Draft, search_congruential
-from topodesign.search.evenness import above_goals
+from topodesign.search.congruential import _Draft, above_goals, search_congruential
 from topodesign.search.target import Target
 from topodesign.topology.library import build
 from topodesign.topology.topology import Topology

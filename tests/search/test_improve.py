@@ -28,15 +28,12 @@ from topodesign.search.improve import DEFERRAL, STRATEGIES, _Run
 from topodesign.search.improve_jobs import Run, Spent, search_in_jobs, sum_spent
 from topodesign.search.state import SearchState, by_spff, expansions
 from topodesign.search.strategies import NAMES
-from topodesign.search.strategies.annealing import annealing
 from topodesign.search.strategies.composition import composition
 from topodesign.search.strategies.congruential import congruential
-from topodesign.search.strategies.evenness import evenness
 from topodesign.search.strategies.lifts import lifts, steps_of_lifts
 from topodesign.search.strategies.near_lines import near_lines
 from topodesign.search.strategies.neighbours import neighbours
 from topodesign.search.strategies.quotients import quotients
-from topodesign.search.strategies.steps import steps
 from topodesign.search.strategies.strategy import Draw, Strategy
 from topodesign.search.symmetric import search_symmetric
 from topodesign.search.target import Target
@@ -67,7 +64,7 @@ def test_alegres_steps_are_found_and_their_line_graphs(poor: Path, tmp_path: Pat
 @pytest.mark.dear("turn3-0", "turn4-0")
 @pytest.mark.parametrize(
     ("turn", "orbits"),
-    [(quotients, 1), (quotients, 4), (lifts, 3), (neighbours, 0), (annealing, 0)],
+    [(quotients, 1), (quotients, 4), (lifts, 3), (neighbours, 0)],
 )
 def test_every_kind_of_turn_finds_what_it_says(turn: Strategy, orbits: int) -> None:
     kept = {3: [row for row in Catalog().rows(3, 16, 32) if row.nodes != 24], 4: []}
@@ -78,7 +75,7 @@ def test_every_kind_of_turn_finds_what_it_says(turn: Strategy, orbits: int) -> N
     before, known = state.ratio(target), {row.spec for row in state.rows[24, 3]}
     gain = turn.search(state, target, Draw(orbits, 0, 0))
     assert gain == pytest.approx(before - state.ratio(target))  # the bandwidth factor may be better with more steps
-    assert gain > 0 or turn in {neighbours, annealing}
+    assert gain > 0 or turn is neighbours
     fresh = [row for row in state.rows[24, 3] if row.spec not in known]
     assert bool(fresh) == (gain > 0)
     assert {check_row(row) for row in fresh} <= {None}
@@ -205,39 +202,6 @@ def test_what_older_versions_have_deferred_is_deferred_again(tmp_path: Path) -> 
     assert known.version == VERSION
 
 
-@pytest.mark.thorough
-def test_fewer_steps_are_looked_for_than_the_fastest_has_though_slower_ones_have_as_few() -> None:
-    beside = [row for row in Catalog().rows(5, 123, 139) if row.nodes != 131]
-    state = SearchState(range(131, 132), {5: beside})
-    target = Target(131, 5, duplex=False)
-    assert steps.search(state, target, Draw(0, 0, 0)) == 0  # than none
-    state.keep(target, [parse("genkautz(5,131)"), parse("dicirculant(131,19,21,24,116,124)")])
-    slower, fastest = sorted(state.front(target), key=lambda row: row.cost.steps)
-    assert state.fastest(target) == fastest
-    before, left = state.ratio(target), steps.gap(state, target)
-    gain = steps.search(state, target, Draw(0, 0, 0))
-    assert 0 < gain == before - state.ratio(target) <= left
-    found = state.fastest(target)
-    assert found is not None
-    assert found.cost.steps == slower.cost.steps < fastest.cost.steps
-    assert check_row(found) is None
-
-
-@pytest.mark.dear("96-7-3", "97-5-4")
-@pytest.mark.parametrize(("nodes", "degree", "better"), [(59, 6, 3), (96, 7, 3), (97, 5, 4)])
-def test_sizes_without_symmetry_have_few_steps_beside_fresh_lifts(nodes: int, degree: int, better: int) -> None:
-    target = Target(nodes, degree, duplex=True)
-    state = SearchState(range(nodes, nodes + 1), {degree: []})
-    state.keep(target, [parse(f"randomregulargraph({nodes},{degree},1)")])
-    assert state.fewer(target) == better
-    assert steps.search(state, target, Draw(0, 0, 0)) > 0
-    found = state.fastest(target)
-    assert found is not None
-    assert found.cost.steps == better
-    assert found.either_way.removeprefix("swap(").startswith(("delete(lift(", "insert(lift("))
-    assert check_row(found) is None
-
-
 def test_what_is_found_with_fewer_steps_is_deferred_at_once() -> None:
     state = SearchState(range(60, 61), {3: []})
     state.keep(Target(60, 3, duplex=False), [parse("biring(3,60)"), parse("randomregular(60,3,2)")])
@@ -275,25 +239,6 @@ def test_linear_congruential_digraphs_are_better_than_generalized_kautz_ones(tmp
     assert all(check_row(row) is None for row in state.new)
     run.save()
     assert read_rows(tmp_path, 4) == state.rows[400, 4]
-
-
-@pytest.mark.thorough
-def test_loads_are_evened_out_and_line_graphs_with_them() -> None:
-    target = Target(39, 4, duplex=False)
-    known = {target: "turn(congruential(39,4,0,1,2,3),0)", WIDE: "genkautz(4,156)"}
-    rows = [by_spff(size, parse(spec)) for size, spec in known.items()]
-    state = SearchState(range(39, 157), {4: rows})
-    before = sum(map(state.ratio, known))
-    gain = sum(evenness.search(state, target, Draw(0, turn, turn)) for turn in range(4))
-    assert gain == pytest.approx(before - sum(map(state.ratio, known)))
-    assert gain > 0
-    best = min(state.front(target), key=lambda row: runtime(row.mean))
-    assert best.spec.startswith(("swap(", "successors("))
-    assert best.cost.steps == 3
-    lines = [row for row in state.rows[156, 4] if row.spec.endswith(f"line({best.either_way})")]
-    assert [row.cost.steps for row in lines] == [4]
-    assert {check_row(row) for row in state.new} == {None}
-    assert state.new
 
 
 @pytest.mark.dear

@@ -17,6 +17,7 @@ from topodesign.pricing.closed_form import distances, price
 from topodesign.search.link_kernels import PART, Ends
 from topodesign.search.links import (
     Annealed,
+    aim_at_distances,
     aim_at_last,
     aim_at_layers,
     anneal_links,
@@ -25,6 +26,7 @@ from topodesign.search.links import (
     ends_of,
     mend,
     new_state,
+    pairs_too_far,
     swaps_between,
 )
 from topodesign.topology.topology import IntArray, Topology
@@ -130,7 +132,7 @@ def test_loads_of_the_last_steps_are_what_links_must_carry(nodes: int, degree: i
     steps = price(topology).steps
     windows = range(1, min(3, steps) + 1)
     for work in (0, 10**5):
-        aim = aim_at_last(steps, windows, np.zeros(len(windows), np.int64))
+        aim = aim_at_last(steps, windows)
         done = anneal_links(ends, aim, work, 0, state)
         now = links_now(ends)
         assert price(now).steps <= steps
@@ -152,3 +154,27 @@ def test_swaps_lead_from_one_digraph_to_another(seed: int, nodes: int, degree: i
     wanted = Topology.from_arrays(nodes, np.repeat(np.arange(nodes), degree), goal.ravel())
     assert (swap(topology, *swaps) if swaps else topology) == wanted
     assert not swaps_between(wanted, goal)
+
+
+@given(st.integers(20, 70), st.integers(3, 4), st.booleans(), st.integers(0, 99), st.integers(0, 300))
+@settings(max_examples=30)
+def test_the_pairs_that_are_left_are_counted_right(n: int, d: int, duplex: bool, seed: int, exchanges: int) -> None:
+    n += n * d % 2 * (not duplex)
+    start = build(f"{'randomregulargraph' if duplex else 'randomregular'}({n},{d},{seed})")
+    ends, state = ends_of(start, duplex=duplex), np.array([seed + 1], np.uint64)
+    steps = 3
+    left = anneal_links(ends, aim_at_distances(steps, 4), exchanges * n * 20, 64, state).far
+    after = type(start).from_arrays(n, np.repeat(np.arange(n), d), ends.out.ravel())
+    assert left == far(after, steps) == pairs_too_far(after, steps)
+    assert after.is_regular
+    assert after.self_loops == start.self_loops
+    assert after.is_duplex or not duplex
+    assert sorted(zip(np.repeat(np.arange(n), d).tolist(), ends.out.ravel().tolist(), strict=True)) == sorted(
+        (u, v) for v in range(n) for u in ends.into[v].tolist()
+    )
+
+
+def far(topology: Topology, steps: int) -> int:
+    """Count the pairs of nodes that are too far apart, each both ways."""
+    rows = [distances(topology, node) for node in range(topology.nodes)]
+    return sum(not 0 <= distance <= steps for row in rows for distance in row)

@@ -19,13 +19,14 @@ from tests.samples.verdicts import verify_rounds
 from topodesign import build
 from topodesign.base.cost import Cost
 from topodesign.base.errors import ParameterError, SpecError
+from topodesign.base.spec import parse
 from topodesign.graphs.expansions.delete import delete
 from topodesign.graphs.expansions.insert import insert
 from topodesign.graphs.expansions.swap import swap
 from topodesign.pricing.closed_form import price
 from topodesign.search.neighbours import compact, search_neighbours
 from topodesign.search.resized import _delete_nodes, _insert_nodes, _number, iterate_resized
-from topodesign.search.target import Target
+from topodesign.search.target import Found, Target, select_frontier
 from topodesign.topology.topology import Topology
 
 
@@ -272,3 +273,15 @@ def test_compact_digraphs_have_their_nodes_near(nodes: int, degree: int, duplex:
         )
     ]
     assert all(far(found) < far(other) for other in others)
+
+
+def test_undominated_keeps_the_plainest_of_equals() -> None:
+    rows = [
+        (3, Fraction(1), "genkautz(2,9)"),
+        (3, Fraction(1), "kautz(2,2)"),
+        (2, Fraction(2), "a()"),
+        (4, Fraction(1), "b()"),
+    ]
+    found = [Found(parse(text), Cost(steps, y)) for steps, y, text in rows]
+    assert [str(one.spec) for one in select_frontier(found)] == ["a()", "kautz(2,2)"]
+    assert select_frontier(found, [Cost(2, Fraction(1))]) == []

@@ -1,6 +1,4 @@
-"""Annealing of small digraphs for few steps and bandwidth.
-
-By SPFF, from links of a given one and random ones.
+"""Annealing of digraphs that nodes were put into or taken out of, for few steps and bandwidth by SPFF.
 
 What guides the exchanges is smoother than the price, which is a sum of maxima: in each layer every source counts, the
 more so the more it has to send.
@@ -8,19 +6,14 @@ more so the more it has to send.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 
 from topodesign.base.cost import Cost, moore_bound
-from topodesign.base.errors import TopodesignError
-from topodesign.base.spec import Spec
 from topodesign.search.link_kernels import Ends
 from topodesign.search.links import (
-    MOST_PORTS,
-    UNIT,
     Annealed,
     aim_at_layers,
     anneal_links,
@@ -34,16 +27,12 @@ from topodesign.search.links import (
     steps_but_for,
 )
 from topodesign.search.target import Found, Target, select_frontier
-from topodesign.topology.library import build
 from topodesign.topology.topology import IntArray, Topology
 
 _WRITTEN_OUT = 256
 """Digraphs with up to so many links are given link by link, larger ones by how they differ from where they started."""
 _ROUNDS = 4  # after each of these loads are compared with what the fullest are then
-_STARTS = 4
-_HOT = Fraction(1, 10)  # shards over a link by which an exchange may be worse at first
-_FAR, _FAR_OF_NEW = Fraction(1, 4), Fraction(2)
-"""How many shards over a link a pair too far apart is as bad as, and where nodes were put in or taken out."""
+_FAR = Fraction(2)  # shards over a link that a pair too far apart is as bad as
 
 
 @dataclass(frozen=True)
@@ -62,7 +51,6 @@ class Draft:
     steps: int
     most: int
     far: int
-    far_load: Fraction
     fullest: IntArray
     first_new: int
 
@@ -79,19 +67,13 @@ class Draft:
 
 
 def start_draft(
-    topology: Topology,
-    target: Target,
-    steps: int | None,
-    rng: np.random.Generator,
-    *,
-    first_new: int | None = None,
+    topology: Topology, target: Target, rng: np.random.Generator, *, first_new: int | None = None
 ) -> Draft | None:
-    """Return a draft of a digraph, or None.
+    """Return a draft of a digraph that aims at steps that leave few pairs of nodes too far apart, or None.
 
     None if it is not connected or needs far more steps than Moore's bound.
 
-    * ``topology``: regular, of degree 2 to ``MOST_PORTS``; duplex if the target is.
-    * ``steps``: what to aim at; None for the steps that leave few pairs of nodes too far apart.
+    * ``topology``: regular, of degree 2 to ``MOST_PORTS`` of links; duplex if the target is.
     * ``first_new``: number of the first node that was inserted.
     """
     ends = ends_of(topology, duplex=target.duplex)
@@ -102,16 +84,15 @@ def start_draft(
     if not known:
         return None
     diameter, beyond = known
-    far_load = _FAR if steps is not None else _FAR_OF_NEW
-    steps = steps_but_for(beyond, Fraction(target.nodes, 20)) if steps is None else steps
+    steps = steps_but_for(beyond, Fraction(target.nodes, 20))
     most = max(diameter, steps)
     nothing, first = np.zeros(most, dtype=np.int64), target.nodes if first_new is None else first_new
-    aim = aim_at_layers(steps, most, nothing, far=far_load, first_new=first)
+    aim = aim_at_layers(steps, most, nothing, far=_FAR, first_new=first)
     seen = anneal_links(ends, aim, 0, 0, state)
-    return Draft(topology, target.duplex, ends, steps, most, seen.far, far_load, seen.fullest, first)
+    return Draft(topology, target.duplex, ends, steps, most, seen.far, seen.fullest, first)
 
 
-def anneal_draft(draft: Draft, work: int, hot: Fraction, rng: np.random.Generator) -> list[Found]:
+def anneal_draft(draft: Draft, work: int, rng: np.random.Generator) -> list[Found]:
     """Anneal the links of a draft.
 
     If the target steps are not reached, with one step more in the end.
@@ -121,58 +102,13 @@ def anneal_draft(draft: Draft, work: int, hot: Fraction, rng: np.random.Generato
     state, steps, fullest = new_state(rng), draft.steps, draft.fullest
     found: list[Found] = []
     for turn in range(_ROUNDS):
-        aim = aim_at_layers(steps, draft.most, fullest, far=draft.far_load, first_new=draft.first_new)
-        heat = int(256 * hot * UNIT * (_ROUNDS - turn) / _ROUNDS)
-        done = anneal_links(draft.ends, aim, work // _ROUNDS, heat, state, record=True)
+        aim = aim_at_layers(steps, draft.most, fullest, far=_FAR, first_new=draft.first_new)
+        done = anneal_links(draft.ends, aim, work // _ROUNDS, 0, state, record=True)
         fullest = done.fullest
         found += _select_found(draft, done)
-        if done.far and turn == _ROUNDS // 2 - 1 and not hot:
+        if done.far and turn == _ROUNDS // 2 - 1:
             steps = min(steps + 1, draft.most)
     return select_frontier(found)
-
-
-def anneal(
-    start: Topology,
-    work: int,
-    *,
-    duplex: bool = False,
-    steps: int | None = None,
-    seed: int = 0,
-    known: Sequence[Cost] = (),
-) -> list[Found]:
-    """Search small digraphs by annealing given and random links.
-
-    * ``start``: a digraph of the size to search; degrees beyond ``MOST_PORTS`` are left alone. One that is not regular,
-      or not duplex though that is asked for, only tells the size.
-    * ``work``: words to look at, all in all; some 3 * 10^8 take a second.
-    * ``duplex``: keep to duplex digraphs.
-    * ``steps``: number of steps to aim at, Moore's bound by default; what has other numbers of steps is found by the
-      way.
-
-    Returns: what no other found or known one dominates, by steps.
-    """
-    target = Target(start.nodes, start.degree, duplex)
-    few = 3 if duplex else 2  # a duplex digraph of degree 2 is a ring
-    if not few <= target.degree <= MOST_PORTS or target.nodes <= target.degree + 1:
-        return []
-    rng = np.random.Generator(np.random.PCG64([seed, *target.size, duplex]))
-    aim = moore_bound(*target.size, duplex=duplex) if steps is None else steps
-    found: list[Found] = []
-    for turn in range(_STARTS):
-        fits = turn == 0 and start.is_regular and (start.is_duplex or not duplex)
-        base = start if fits else _random(target, rng)
-        draft = None if base is None else start_draft(base, target, aim, rng)
-        if draft is not None:
-            found += anneal_draft(draft, work // _STARTS, _HOT, rng)
-    return select_frontier(found, known)
-
-
-def _random(target: Target, rng: np.random.Generator) -> Topology | None:
-    family = "randomregulargraph" if target.duplex else "randomregular"
-    try:
-        return build(Spec(family, (*target.size, int(rng.integers(2**31)))))
-    except TopodesignError:
-        return None  # there is none of that size
 
 
 def _select_found(draft: Draft, done: Annealed) -> list[Found]:

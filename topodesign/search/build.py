@@ -27,8 +27,7 @@ from topodesign.base.text_files import read_bytes
 from topodesign.base.units import as_count
 from topodesign.catalog.files import degrees_of_grid, get_stored_path, make_directory, read_rows, write_rows
 from topodesign.catalog.rows import Row, read_row, worth_keeping
-from topodesign.search.budgets import Effort
-from topodesign.search.tasks import Stage, Task, needs, run_task, waves
+from topodesign.search.tasks import Effort, Stage, Task, needs, run_task, waves
 
 _AHEAD = 3  # tasks handed out per worker, so that none waits for work
 _PATIENCE = "10s"  # how long a cluster has to answer

@@ -27,16 +27,18 @@ from topodesign.graphs.congruential import congruential
 from topodesign.graphs.expansions.cover import cover
 from topodesign.graphs.expansions.turn import turn
 from topodesign.pricing.closed_form import price_at_least
-from topodesign.search.evenness import above_goals
-from topodesign.search.links import MOST_PORTS
+from topodesign.search.link_kernels import PART
+from topodesign.search.links import MOST_PORTS, aim_at_last, anneal_links, ends_of
 from topodesign.search.resized import iterate_resized
 from topodesign.search.target import Target
-from topodesign.topology.topology import Topology
+from topodesign.topology.topology import IntArray, Topology
 
 _FARTHEST = 3  # times d by which digits are moved at most
 _MOST_NODES = 2**13  # more are not searched, since memory is for the square of them
 _SHARE = 2  # near links are those of at most N / (2d)
 _SOURCES = 32  # nodes that wide digraphs are priced from
+_WINDOWS, _CARRIED = 2, Fraction(1, 4)
+"""For how many numbers of last steps loads count, from the first that carry at least such a share of all."""
 
 
 @dataclass(frozen=True)
@@ -172,4 +174,31 @@ def _score(topology: Topology, steps: int) -> Fraction | None:
         both = [price_at_least(one, _SOURCES) for one in (topology, topology.transpose())]
     except DisconnectedError:
         return None
-    return sum(one.bandwidth for one in both) / 2 if max(one.steps for one in both) <= steps else None
+    return both[0].averaged(both[1]).bandwidth if max(one.steps for one in both) <= steps else None
+
+
+def above_goals(topology: Topology, steps: int) -> int | None:
+    """Return by how many parts the fullest link of the last steps is above the goals.
+
+    None if some nodes are more steps apart.
+
+    * ``topology``: regular, at most 8 links out of each node and none twice.
+    """
+    windows, goals = _goals(topology.nodes, topology.degree, steps)
+    ends, aim = ends_of(topology, duplex=False), aim_at_last(steps, windows)
+    done = anneal_links(ends, aim, 0, 0, np.ones(1, dtype=np.uint64))
+    return None if done.far else int((done.fullest - goals).max())
+
+
+def _goals(nodes: int, degree: int, steps: int) -> tuple[range, IntArray]:
+    """Return the last steps whose loads count, with goals per link.
+
+    If earlier steps are full.
+
+    What few last steps carry less of than their share is omitted: earlier ones do not have to be so full then.
+    """
+    every = Fraction(nodes - 1, degree)
+    goals = [every - Fraction(degree ** (steps - window) - 1, degree - 1) for window in range(1, steps + 1)]
+    first = next(place for place, goal in enumerate(goals) if goal >= every * _CARRIED)
+    wanted = range(first, min(first + _WINDOWS, steps))
+    return range(first + 1, wanted.stop + 1), np.array([int(PART * goals[place]) for place in wanted], dtype=np.int64)

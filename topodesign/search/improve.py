@@ -158,16 +158,14 @@ def improve_catalog(
         Only duplex topologies, or only others; both by default.
     only
         Only turns of one kind: ``composition`` (rows expanded, and what a short search finds, beyond 2048 nodes),
-        ``quotients``, ``neighbours``, ``annealing``, ``lifts`` (of one step less than is known,
+        ``quotients``, ``neighbours``, ``lifts`` (of one step less than is known,
         or as many with a smaller bandwidth factor by deferred schedules), ``near-lines`` (line graphs with nodes taken
-        out, for simplex sizes that the degree does not divide), ``steps`` (one step less than is known,
-        whatever the bandwidth factor), ``congruential`` (linear congruential digraphs, which have few steps and, by
-        deferred schedules, a small bandwidth factor), ``evenness`` (links of known ones exchange their ends, so that
-        deferred schedules have a smaller bandwidth factor), ``order-degree`` (cables of duplex topologies exchanged for
-        few steps and low distances), ``cycles`` (duplex topologies of one step less that a rotation of several cycles
-        of nodes keeps, for any number of nodes), or ``deferral``, which searches nothing but finds deferred
-        schedules of the rows that there are, where that gains most for the work first. What is found by the others is
-        deferred, too.
+        out, for simplex sizes that the degree does not divide), ``congruential`` (linear congruential digraphs, which
+        have few steps and, by deferred schedules, a small bandwidth factor), ``order-degree`` (cables of duplex
+        topologies exchanged for few steps and low distances), ``cycles`` (duplex topologies of one step less that a
+        rotation of several cycles of nodes keeps, for any number of nodes), or ``deferral``, which searches nothing but
+        finds deferred schedules of the rows that there are, where that gains most for the work first. What is found by
+        the others is deferred, too.
     objective
         ``allreduce``, or ``all-to-all``: topologies of small distances, which files of their own keep where no row
         takes as little. Rows stay as they are.

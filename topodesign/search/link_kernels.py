@@ -62,7 +62,7 @@ class Aim(NamedTuple):
       and within the second, over links to whose ends they are within the third. Only without a rotation.
     * ``goal``: of each set the load, in parts, that is aimed at, or about the largest that there is.
     * ``table``: weight of a load by how much it is above the goal, from ``zero`` places below it on: of the weights of
-      all nodes a smooth maximum counts. Empty where squares of what is above the goals count.
+      all nodes a smooth maximum counts.
     * ``sharpness``: energy of one more bit of weight.
     * ``first_new``: nodes from this one on were put in the middle of links; what goes through them may slide elsewhere.
     """
@@ -377,10 +377,8 @@ def _weigh(reach: Reach, out: Ints, node: int, s: int, aim: Aim, union: Masks) -
     """Return a node's load bound for a set, and its weight.
 
     In parts of a shard.
-
-    Where squares count, those of what any links together carry are added up.
     """
-    rows, at, goal, squares = reach.rows, reach.at, aim.goal[s], len(aim.table) == 0
+    rows, at = reach.rows, reach.at
     nodes, ports = out.shape
     steps, words = len(at) - 1, rows.shape[1]
     low, below = at[aim.sets[s, 0], node], at[aim.sets[s, 2]]
@@ -397,7 +395,6 @@ def _weigh(reach: Reach, out: Ints, node: int, s: int, aim: Aim, union: Masks) -
         union[0, w] = word
         wanted += ones(word)
     most = wanted * PART // ports
-    weight = (most - goal) * (most - goal) if most > goal else 0
     for others in range(1, (1 << ports) - 1 if wanted else 1):
         j = 0
         while not others >> j & 1:
@@ -407,24 +404,16 @@ def _weigh(reach: Reach, out: Ints, node: int, s: int, aim: Aim, union: Masks) -
             word = union[rest, w] & ~rows[row, w]
             union[others, w] = word
             count += ones(word)
-        load = count * PART // (ports - ones(np.uint64(others)))
-        most = max(most, load)
-        if squares and load > goal:
-            weight += (load - goal) * (load - goal)
-    if not squares:
-        weight = aim.table[min(max(most - goal + aim.zero, 0), len(aim.table) - 1)]
-    return most, weight
+        most = max(most, count * PART // (ports - ones(np.uint64(others))))
+    return most, aim.table[min(max(most - aim.goal[s] + aim.zero, 0), len(aim.table) - 1)]
 
 
 @compile_kernel
 def _energy_of_loads(loads: Loads, side: int, aim: Aim) -> int:
-    """Return the energy of one direction: squares or smooth maxima."""
+    """Return the energy of one direction: smooth maxima."""
     energy = 0
     for s in range(len(aim.sets)):
-        if len(aim.table) == 0:
-            energy += loads.total[side, s]
-        else:
-            energy += aim.goal[s] * UNIT + _logarithm(loads.total[side, s] + 1) * aim.sharpness
+        energy += aim.goal[s] * UNIT + _logarithm(loads.total[side, s] + 1) * aim.sharpness
     return energy
 
 
@@ -471,19 +460,14 @@ def _unload(loads: Loads, aim: Aim, nodes: int, total: Ints) -> None:
 
 
 @inline_kernel
-def _joint(here: int, there: int, aim: Aim) -> int:
+def _joint(here: int, there: int) -> int:
     """Return the energy of both directions."""
-    if len(aim.table) == 0:
-        return here + there
     return here + there + abs(here - there) // 2
 
 
 @compile_kernel
-def _room(limit: int, loads: Loads, other: int, aim: Aim) -> int:
-    """Return the energy limit of a direction, given the other's."""
-    if len(aim.table) == 0:
-        return limit
-    there = _energy_of_loads(loads, other, aim)
+def _room(limit: int, there: int) -> int:
+    """Return the energy limit of a direction, given the other's energy."""
     return max((2 * limit - there) // 3, 2 * limit - 3 * there)
 
 
@@ -670,7 +654,7 @@ def anneal(
             _fill(back, into, order, nothing)
             _fill_loads(loads, 1, back, into, aim)
         one = _energy_of_loads(loads, 0, aim)
-        energy += _joint(one, _energy_of_loads(loads, 1, aim) if both else one, aim)
+        energy += _joint(one, _energy_of_loads(loads, 1, aim) if both else one)
     if len(allowed):
         _record(loads, out, aim, duplex, allowed, found)
     best, pairs = energy, _too_far(there, aim.steps, sources)
@@ -700,16 +684,18 @@ def anneal(
         now = apart
         if sets and apart <= limit:
             loads.used[0], back.upto[:] = 0, 0
-            right = _load_anew(loads, 0, there, out, aim, _room(limit - apart, loads, 1 if both else 0, aim))
+            right = _load_anew(
+                loads, 0, there, out, aim, _room(limit - apart, _energy_of_loads(loads, 1 if both else 0, aim))
+            )
             one = other = _energy_of_loads(loads, 0, aim)
             if right and both:
                 many = _tails(ends, number, touched, True, room)
                 _after(back, into, out, room[:many], order, nothing, 0, LARGEST)
                 for level in range(1, steps + 1):
                     spent += back.upto[level] * each
-                right = _load_anew(loads, 1, back, into, aim, _room(limit - apart, loads, 0, aim))
+                right = _load_anew(loads, 1, back, into, aim, _room(limit - apart, _energy_of_loads(loads, 0, aim)))
                 other = _energy_of_loads(loads, 1, aim)
-            now = apart + _joint(one, other, aim) if right else LARGEST
+            now = apart + _joint(one, other) if right else LARGEST
             spent += loads.used[0] * each_load
         if now > limit:
             if sets and apart <= limit:

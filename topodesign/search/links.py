@@ -54,11 +54,6 @@ def new_state(rng: np.random.Generator) -> State:
     return rng.integers(1, 2**63, size=1, dtype=np.uint64)
 
 
-def aim_at_steps(steps: int) -> Aim:
-    """Return the aim that no pairs are farther apart."""
-    return _plain(steps, np.eye(1, steps + 1, steps, dtype=np.int64)[0])
-
-
 def aim_at_distances(steps: int, more: int) -> Aim:
     """Return the aim of a low sum of distances.
 
@@ -88,15 +83,13 @@ def aim_at_layers(steps: int, most: int, fullest: IntArray, *, far: Fraction, fi
     return Aim(steps, weight, sets, fullest, table, zero, PART // _SHARPNESS, first_new)
 
 
-def aim_at_last(steps: int, windows: Sequence[int], goals: IntArray) -> Aim:
-    """Return the aim of even loads in the last steps.
-
-    Links carry no more than some goals, in parts.
-    """
+def aim_at_last(steps: int, windows: Sequence[int]) -> Aim:
+    """Return the aim of small loads in some numbers of last steps."""
     weight = np.zeros(steps + 1, dtype=np.int64)
     weight[steps] = PROHIBITED
     sets = np.array([(steps - window, steps, steps - 1) for window in windows], dtype=np.int64)
-    return Aim(steps, weight, sets, goals, np.empty(0, dtype=np.int64), 0, 0, _NONE)
+    table, zero = _weights()
+    return Aim(steps, weight, sets, np.zeros(len(sets), dtype=np.int64), table, zero, PART // _SHARPNESS, _NONE)
 
 
 def _plain(steps: int, weight: IntArray) -> Aim:

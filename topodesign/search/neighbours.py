@@ -80,7 +80,7 @@ def search_neighbours(
     found: list[Found] = []
     chosen = _pick(drafts, _ANNEALED)
     for draft in chosen:
-        found += anneal_draft(draft, max(0, left) // len(chosen), Fraction(0), rng)
+        found += anneal_draft(draft, max(0, left) // len(chosen), rng)
     return select_frontier(found, known)
 
 
@@ -100,7 +100,7 @@ def _drafts(base: Topology, target: Target, count: int, rng: np.random.Generator
     """Yield drafts of the base with random insertions or deletions."""
     first_new = base.nodes if target.nodes > base.nodes else None
     for made in iterate_resized(base, target, count, rng):
-        draft = start_draft(made, target, None, rng, first_new=first_new)
+        draft = start_draft(made, target, rng, first_new=first_new)
         if draft is not None:
             yield draft
 

@@ -1,4 +1,4 @@
-"""The sizes of a catalog in order of dependency.
+"""The sizes of a catalog in order of dependency, and the work for each.
 
 Sizes are taken in chunks, 2^(c-1) < N <= 2^c. A size is worked on in two stages. The first needs the sizes that it can
 be expanded from: they have at most N/2 nodes, or fewer ports. The second looks at neighbouring sizes, so it comes when
@@ -7,17 +7,69 @@ the whole chunk has been through the first. What comes out depends on the size a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
+from fractions import Fraction
 
-from topodesign.base.cost import Cost
+from topodesign.base.cost import Cost, keeps_port_free, lower_bound
+from topodesign.catalog.quality import runtime
 from topodesign.catalog.rows import Row
-from topodesign.search.budgets import Effort
 from topodesign.search.candidate import Candidate, candidate_of, row_of
 from topodesign.search.finder import Finder, base_targets
-from topodesign.search.neighbours import REACH
+from topodesign.search.neighbours import REACH, search_neighbours
+from topodesign.search.symmetric import search_symmetric
 from topodesign.search.target import Found, Target
+
+_SMALL, _SMALL_WORK = 40, 10**8
+"""The smallest sizes, which are in all others, and the links that are looked at for one of them; a second."""
+_WORK = 2**27  # the same for larger ones, over their ports: wide digraphs are good after a few tries
+_NEAR_WORK, _TRIES, _BASES = 6 * 10**7, 4, 8
+"""Words that are looked at to make a size from close ones, how often that is tried, and topologies to start from."""
+_GOOD = Fraction(106, 100)  # times the bound; what is as near is not tried again
+
+
+@dataclass(frozen=True)
+class Effort:
+    """The seed and budget of a build: of work, never of time, so that a seed always gives the same.
+
+    Attributes
+    ----------
+    seed
+        Seed of all searches.
+    percent
+        100 builds a whole catalog; 0 does not search at all, but takes known families and their expansions only.
+    """
+
+    seed: int = 0
+    percent: int = 100
+
+    def find(self, target: Target, known: Sequence[Cost]) -> list[Found]:
+        """Search for symmetric digraphs of a size that beat what is known."""
+        work = _SMALL_WORK if target.nodes <= _SMALL else _WORK // target.degree
+        return search_symmetric(target, work * self.percent // 100, seed=self.seed, known=known)
+
+    def refine(self, target: Target, candidates: Mapping[Target, Sequence[Candidate]]) -> list[Found]:
+        """Search near the topologies of close sizes, again while what is found is far from the bound."""
+        own = candidates.get(target, ())
+        bound = lower_bound(*target.size, duplex=target.duplex)
+        if not self.percent or not (own or keeps_port_free(*target.size, duplex=target.duplex)):
+            return []
+        shifts = [shift for shift in range(-REACH, REACH + 1) if shift]
+        near = [
+            one
+            for shift in shifts
+            for one in candidates.get(Target(target.nodes + shift, target.degree, target.duplex), ())
+        ]
+        near.sort(key=lambda one: (one.spec.name != "line", runtime(one.cost), one.rank))
+        known, found = [one.cost for one in own], list[Found]()
+        for seed in range(self.seed, self.seed + _TRIES):
+            if known and min(map(runtime, known)) <= _GOOD * runtime(bound):
+                break
+            bases = [one.base.topology for one in near[:_BASES]]
+            found += search_neighbours(target, bases, _NEAR_WORK * self.percent // 100, seed=seed, known=known)
+            known = [*(one.cost for one in own), *(one.cost for one in found)]
+        return found
 
 
 class Stage(IntEnum):

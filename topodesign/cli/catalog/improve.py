@@ -39,7 +39,7 @@ _TIME = "60s"
 @flag("--duplex/--simplex", "Only topologies that need this cabling.  [default: both]", default=None)
 @option(
     "--strategy only",
-    "Turns of one kind; lifts and steps look for one step less, near-lines takes nodes out of line graphs, "
+    "Turns of one kind; lifts looks for one step less, near-lines takes nodes out of line graphs, "
     "order-degree exchanges cables of duplex topologies, cycles looks for duplex ones that a rotation keeps, "
     "deferral looks for deferred schedules of the rows.",
     words=NAMES,

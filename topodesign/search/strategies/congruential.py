@@ -5,11 +5,8 @@ They have few steps.
 
 from __future__ import annotations
 
-from fractions import Fraction
-
 from topodesign.base.cost import digits
 from topodesign.search.congruential import search_congruential
-from topodesign.search.evenness import search_even
 from topodesign.search.state import WORTHWHILE, SearchState, by_spff
 from topodesign.search.strategies.strategy import Draw, Strategy, gap_in_steps, possible_in
 from topodesign.search.target import Target
@@ -18,8 +15,6 @@ _DRAWN, _DRAWN_FIRST, _DRAWN_WORK = 400, 16, 6 * 10**9
 """Digraphs that are drawn in a turn, in the first turn at a size (four times as many in the next), and how much work
 they may be: a few seconds."""
 _PROMISING = 2  # of these so many are priced
-_EVENED = 4 * 10**9  # words that are looked at to even out the loads of links, which takes many exchanges
-_EVENED_REACH = Fraction(8, 3)  # times d^(k-1) nodes up to which digraphs of k steps can be evened out
 
 
 def _orbits(target: Target) -> list[int]:
@@ -46,15 +41,7 @@ def _search(state: SearchState, target: Target, draw: Draw) -> float:
             row = by_spff(target, spec)
             if state.ratio(target) > least and row.either_way not in state.deferred:
                 gain += state.defer(row)
-            if state.ratio(target) > least and steps == fewest and _can_be_evened(target):
-                even = search_even(row.build(), steps, _EVENED, seed=draw.seed)
-                gain += 0.0 if even is None else state.keep_deferred(target, even)
     return gain
-
-
-def _can_be_evened(target: Target) -> bool:
-    """Return whether a size has enough walks to exchange links."""
-    return bool(target.nodes <= _EVENED_REACH * target.degree ** (digits(*target.size) - 1))
 
 
 congruential = Strategy("congruential", _orbits, _gap, _search, rank=7)
