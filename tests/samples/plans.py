@@ -53,7 +53,7 @@ def _connects(topology: Topology, mode: Mode, plan: WiringPlan) -> tuple[CrossCo
     receives = sends if mode == "duplex" else {node: iter(ends) for node, ends in lanes.items()}
     links = [(u, v) for u, v, c in topology.links() if u < v or (mode == "simplex" and u != v) for _ in range(c)]
     return tuple(
-        CrossConnect(f"C{number:04}", mode, (u, v), next(sends[u]), next(receives[v]))
+        CrossConnect(f"C{number:04}", mode, next(sends[u]), next(receives[v]))
         for number, (u, v) in enumerate(links, start=1)
     )
 

@@ -18,9 +18,9 @@ from hypothesis import strategies as st
 from tests import floors
 from tests.samples.wirings import behind_trunks, wired
 from topodesign import build
-from topodesign.wiring.check.as_cabled import as_cabled
 from topodesign.wiring.check.check import WiringCheck, check_wiring
 from topodesign.wiring.check.evidence import Observed
+from topodesign.wiring.check.exchanges import compare_nets
 from topodesign.wiring.inventory.devices import Lane, Mode, PanelKind
 from topodesign.wiring.plan.files import load_wiring, save_wiring
 from topodesign.wiring.plan.plan import WiringPlan
@@ -197,7 +197,7 @@ def test_a_doubt_is_told_with_all_that_may_be() -> None:
 
 def test_what_no_exchange_of_cables_explains_is_left_open() -> None:
     plan = wired(build("circulant(8,1,3)"), 4, 2)
-    assert as_cabled(plan, seen(Plant.of(plan))).exchanges == ()
+    assert compare_nets(plan, seen(Plant.of(plan))).exchanges == ()
     heard = Plant.of(plan).heard()
     one, other = Lane("h0", "p0", 1), Lane("h5", "p0", 2)  # only their receiving fibres are crossed
     heard[one], heard[other] = heard[other], heard[one]

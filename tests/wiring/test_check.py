@@ -23,10 +23,10 @@ from topodesign.base.errors import FileFormatError
 from topodesign.cli.wire.check import command
 from topodesign.wiring.change.change import fewest_moves
 from topodesign.wiring.change.patches import make_topology
-from topodesign.wiring.check.as_cabled import as_cabled
 from topodesign.wiring.check.cables import read_switch
 from topodesign.wiring.check.check import check_wiring
 from topodesign.wiring.check.evidence import Observed, Sighting
+from topodesign.wiring.check.exchanges import compare_nets
 from topodesign.wiring.check.observed import known_names, light_with_notes, read_dumps, read_lldp
 from topodesign.wiring.inventory.devices import Lane
 from topodesign.wiring.inventory.files import read_inventory
@@ -443,7 +443,7 @@ def test_the_repair_is_the_smallest(topology: Any, data: st.DataObject) -> None:
     }
     found = check_wiring(plan, seen(built))
     assert found.ok == (built == heard)
-    exchanged = {lane for one in as_cabled(plan, seen(built)).exchanges for lane in one.lanes}
+    exchanged = {lane for one in compare_nets(plan, seen(built)).exchanges for lane in one.lanes}
     apart = sum(built.get(receiver) != sender for receiver, sender in heard.items())
     assert found.to_plan <= apart
     assert exchanged or found.to_plan == apart

@@ -74,8 +74,8 @@ def test_cables_and_hosts_cost_what_the_rest_is_worth(spec: str) -> None:
         assert split_lost(plan, failure)[0] == [connect]
         found = left_by(plan, failure)
         if len(found.hosts) == topology.nodes:
-            assert found.topology == without_link(without_loops(topology), connect.link)
-            assert found.cost == cost_of(without_link(without_loops(topology), connect.link), degree)
+            assert found.topology == without_link(without_loops(topology), plan.link_of(connect))
+            assert found.cost == cost_of(without_link(without_loops(topology), plan.link_of(connect)), degree)
     for node, host in enumerate(plan.hosts):
         found = left_by(plan, Failure("host", host, ""))
         if len(found.hosts) == topology.nodes - 1:
@@ -113,8 +113,8 @@ def test_a_wiring_without_patches_has_nothing_to_lose() -> None:
 
 def joined(plan: WiringPlan, lost: list[CrossConnect], order: tuple[int, ...]) -> Topology:
     """The links that are left, and the idle senders joined to idle receivers in an order."""
-    senders = [connect.link[0] for connect in lost if connect.link[0] != 0]
-    receivers = [connect.link[1] for connect in lost if connect.link[1] != 0]
+    senders = [u for u, _ in map(plan.link_of, lost) if u != 0]
+    receivers = [v for _, v in map(plan.link_of, lost) if v != 0]
     links = [(u, v, c) for u, v, c in plan.topology.links() if 0 not in {u, v}]
     links += [(u, receivers[place], 1) for u, place in zip(senders, order, strict=True) if u != receivers[place]]
     return without_node(Topology.from_links(plan.topology.nodes, links), 0)

@@ -310,15 +310,17 @@ def test_a_duplex_topology_of_odd_size_and_degree_leaves_one_port_free() -> None
 
 
 def mutants(plan: WiringPlan) -> list[WiringPlan]:
-    first, second, *rest = plan.connects
+    first, *others = plan.connects
+    second = next(one for one in others if one.a.host != first.a.host)  # crossed with one of its host, links stay
+    rest = [one for one in others if one is not second]
     crossed = (replace(first, b=second.b), replace(second, b=first.b), *rest)
     return [
         replace(plan, connects=crossed),
-        replace(plan, connects=(replace(first, b=second.b, link=(first.link[0], second.link[1])), second, *rest)),
+        replace(plan, connects=(replace(first, b=second.b), second, *rest)),
         replace(plan, connects=(second, *rest)),
         replace(plan, connects=(first, second, *rest, replace(first, cable="more"))),
         replace(plan, connects=(replace(first, cable=second.cable), second, *rest)),
-        replace(plan, connects=(replace(first, link=first.link[::-1]), second, *rest)),
+        replace(plan, connects=(replace(first, a=replace(first.a, lane=first.a.lane + 1)), second, *rest)),
         replace(plan, connects=(replace(first, mode="duplex" if plan.mode == "simplex" else "simplex"), second, *rest)),
         replace(plan, hosts=plan.hosts[1:]),
         replace(plan, hosts=(*plan.hosts[1:], plan.hosts[1])),

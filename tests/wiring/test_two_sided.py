@@ -263,7 +263,7 @@ def test_sides_that_contradict_are_refused() -> None:
 def test_check_and_repairs_keep_to_the_sides() -> None:
     plan = plan_wiring("circulant(8,1,2)", room(8, 2))
     heard: dict[Lane, Lane] = {}
-    first, second = [one for one in plan.connects if one.a.panel == "s0" and one.link[0] in {0, 4}][:2]
+    first, second = [one for one in plan.connects if one.a.panel == "s0" and plan.link_of(one)[0] in {0, 4}][:2]
     for one in plan.connects:
         other = {first.cable: second, second.cable: first}.get(one.cable, one)
         heard[one.a.source], heard[other.b.source] = other.b.source, one.a.source

@@ -151,7 +151,7 @@ class _Whole:
         """Return cable names; empty if a link has no cable in the plan."""
         names: dict[tuple[int, int], list[str]] = {}
         for connect in self.wiring.connects:
-            u, v = connect.link
+            u, v = self.wiring.link_of(connect)
             names.setdefault((min(u, v), max(u, v)) if self.duplex else (u, v), []).append(connect.cable)
         found = [names[cable.links[0]].pop() for cable in failed if names.get(cable.links[0])]
         return tuple(found) if len(found) == len(failed) else ()

@@ -142,7 +142,7 @@ class _Search:
             room = self.room[np.array(place[: self.wanted.nodes])]
             ways = [orient_links(u, v, _match_directions(base, self.spots, place), room)]
             if self.own is not None and self.own.hosts == tuple(names):
-                own = np.array([connect.link for connect in self.own.connects], dtype=np.int64).reshape(-1, 2)
+                own = np.array([self.own.link_of(one) for one in self.own.connects], dtype=np.int64).reshape(-1, 2)
                 ways.append((own[:, 0], own[:, 1]))
             try:
                 src, dst, part = split_sided(self.wanted, room, names, seed=self.seed, seconds=_SECONDS)

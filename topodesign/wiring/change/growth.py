@@ -247,7 +247,7 @@ class GrowingSite:
         self.old, self.nodes, self.duplex = len(plan.hosts), nodes, plan.mode == "duplex"
         self.fields = list(plan.inventory.fields)
         number = {name: self.fields.index(panel.field) for name, panel in plan.inventory.panel.items()}
-        self.patches = [(*connect.link, number[connect.a.panel]) for connect in plan.connects]
+        self.patches = [(*plan.link_of(connect), number[connect.a.panel]) for connect in plan.connects]
         used = np.zeros((self.old, len(self.fields)), dtype=np.int64)
         for u, v, place in self.patches:
             used[u, place] += 1

@@ -213,11 +213,6 @@ def make_topology(hosts: Sequence[str], connects: Iterable[CrossConnect]) -> Top
     return Topology.from_links(len(hosts), links)
 
 
-def _renumber(connect: CrossConnect, number: dict[str, int]) -> CrossConnect:
-    link = number[connect.a.host], number[connect.b.host]
-    return CrossConnect(connect.cable, connect.mode, link, connect.a, connect.b)
-
-
 def as_simplex(plan: WiringPlan) -> WiringPlan:
     """Return a plan with one-way patches, two per duplex one."""
     if plan.mode == "simplex":
@@ -229,12 +224,9 @@ def as_simplex(plan: WiringPlan) -> WiringPlan:
     if stuck is not None:
         raise InfeasibleError(f"port '{stuck.panel_port}' of '{stuck.panel}' cannot be patched one way")
     connects = [
-        CrossConnect(f"{connect.cable}-{number}", "simplex", link, *both)
+        CrossConnect(f"{connect.cable}-{number}", "simplex", *way)
         for connect in plan.connects
-        for number, link, both in (
-            (1, connect.link, (connect.a, connect.b)),
-            (2, connect.link[::-1], (connect.b, connect.a)),
-        )
+        for number, way in enumerate(connect.ways, start=1)
     ]
     return replace(plan, mode="simplex", connects=tuple(connects))
 
@@ -297,18 +289,16 @@ class Patches:
         return self.name_patches(pairing.settle(), wished)
 
     def name_patches(self, ends: list[tuple[End, End]], wished: dict[int, str]) -> list[CrossConnect]:
-        """Return patches between given ends, without nodes."""
+        """Return patches between given ends."""
         names = self._names(ends, wished)
-        return [CrossConnect(name, self.plan.mode, (0, 0), *pair) for name, pair in zip(names, ends, strict=True)]
+        return [CrossConnect(name, self.plan.mode, *pair) for name, pair in zip(names, ends, strict=True)]
 
     def make_change(
         self, wanted: Topology, hosts: tuple[str, ...], made: Iterable[CrossConnect], at_least: int
     ) -> Change:
         """Return the checked change to the kept and new patches."""
-        number = {host: node for node, host in enumerate(hosts)}
-        new = tuple(_renumber(connect, number) for connect in made)
-        old = (_renumber(connect, number) for connect in self.kept)
-        connects = tuple(sorted((*old, *new), key=self.place))
+        new = tuple(made)
+        connects = tuple(sorted((*self.kept, *new), key=self.place))
         after = WiringPlan(self.plan.inventory, wanted, hosts, self.plan.mode, connects, self.plan.fixed)
         check_plan(after)
         return Change(self.plan, after, tuple(self.removed), new, at_least)

@@ -17,9 +17,10 @@ from topodesign.base.records import Result
 from topodesign.topology.isomorphism import isomorphism
 from topodesign.wiring.change.change import fewest_moves
 from topodesign.wiring.change.patches import Change, make_topology
-from topodesign.wiring.check.as_cabled import as_cabled
 from topodesign.wiring.check.cables import read_as_built, read_export, read_switch
+from topodesign.wiring.check.comparison import Finding
 from topodesign.wiring.check.evidence import Observed
+from topodesign.wiring.check.exchanges import compare_nets
 from topodesign.wiring.check.names import KnownNames
 from topodesign.wiring.check.observed import (
     known_names,
@@ -29,7 +30,6 @@ from topodesign.wiring.check.observed import (
     read_lldp,
 )
 from topodesign.wiring.check.options import SOURCES, Observations
-from topodesign.wiring.check.view import Finding, View
 from topodesign.wiring.plan.decompose import without_loops
 from topodesign.wiring.plan.files import WiringLike, as_wiring
 from topodesign.wiring.plan.plan import WiringPlan
@@ -225,20 +225,19 @@ def check_wiring(
 
 
 def _checked(plan: WiringPlan, seen: Observed, seed: int) -> WiringCheck:  # noqa: PLR0911  what ends it, in turn
-    real = as_cabled(plan, seen)
-    view = View(real)
-    connects, findings = view.built(), tuple(view.findings())
+    real = compare_nets(plan, seen)
+    connects, findings = real.built(), tuple(real.findings())
     topology = make_topology(plan.hosts, connects)
     built = replace(real.plan, topology=topology, connects=connects)
     pairs = {(a.place, b.place) for connect in connects for a, b in connect.ways}
     to_plan = sum((connect.a.place, connect.b.place) not in pairs for connect in plan.connects)
-    assumed = tuple(plan.lane_name(lane) for lane in view.unknown.as_planned)
+    assumed = tuple(plan.lane_name(lane) for lane in real.unknown.as_planned)
     nothing = Change(built, built, (), (), at_least=0)
     waiting = WiringCheck(findings, built, to_plan, nothing, nothing, decided=False, assumed=assumed)
     own = None if real.exchanges else real.plan  # its patches make its links, unless they end at other lanes
-    if view.astray:
+    if real.astray:
         return replace(waiting, waits_for="cabling")
-    if view.unknown.decides_nothing:
+    if real.unknown.decides_nothing:
         return replace(waiting, waits_for="names")
     if own is not None and not to_plan and len(connects) == len(plan.connects):
         kept = replace(nothing, after=replace(built, topology=plan.topology))
@@ -250,7 +249,7 @@ def _checked(plan: WiringPlan, seen: Observed, seed: int) -> WiringCheck:  # noq
     if not repair.made:
         return WiringCheck(findings, built, to_plan, repair, repair, decided=True, assumed=assumed)
     ends = [end.source for connect in (*repair.made, *repair.removed) for way in connect.ways for end in way[1:]]
-    if view.unknown.touches(ends):
+    if real.unknown.touches(ends):
         return replace(waiting, waits_for="names")
     if assumed:  # another order of the hosts would rest on what is not known
         return WiringCheck(findings, built, to_plan, repair, repair, decided=False, assumed=assumed)

@@ -259,12 +259,7 @@ def _order(state: State, pairs: _Pairs) -> tuple[object, ...]:
 
 def _rest(plan: WiringPlan, failure: Failure, connects: list[CrossConnect], hosts: tuple[str, ...]) -> WiringPlan:
     """Return the plan of working parts for ``hosts``, without topology."""
-    number = {host: node for node, host in enumerate(hosts)}
-    kept = tuple(
-        replace(connect, link=(number[connect.a.host], number[connect.b.host]))
-        for connect in connects
-        if connect.a.host in number and connect.b.host in number
-    )
+    kept = tuple(connect for connect in connects if {connect.a.host, connect.b.host} <= {*hosts})
     dead = dead_ends(plan, failure)
     fixed = tuple(one for one in plan.fixed if one not in dead)
     inventory = replace(plan.inventory, cabling=fixed if plan.inventory.cabling else ())
@@ -276,7 +271,7 @@ def _patches(plan: WiringPlan, pairs: _Pairs) -> Iterator[CrossConnect]:
     used = {connect.cable for connect in plan.connects}
     names = (name for name in map("R{}".format, itertools.count(1)) if name not in used)
     for (a, b), name in zip(pairs, names, strict=False):
-        yield CrossConnect(name, plan.mode, (plan.node[a.host], plan.node[b.host]), a, b)
+        yield CrossConnect(name, plan.mode, a, b)
 
 
 def _joins(plan: WiringPlan, failure: Failure, lost: list[CrossConnect], seed: int) -> Iterator[_Pairs]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
-from topodesign.base.declared import Declared, key
+from topodesign.base.declared import Declared
 from topodesign.wiring.inventory.devices import Fixed, Mode
 
 End: TypeAlias = Fixed  # one end of a cross-connect: the panel port, and the lane that the fixed cabling brings there
@@ -22,16 +22,10 @@ class CrossConnect:
 
     cable: str  # its name, unique in the plan
     mode: Mode
-    link: tuple[int, int]  # the nodes (u, v) that sit at ``a`` and ``b``
     a: End
     b: End
 
-    KEYS = (
-        "cable mode",
-        key("from_node", "The node that sits at its first end.", kind=int, value=lambda one: one.link[0]),
-        key("to_node", "The node that sits at its second end.", kind=int, value=lambda one: one.link[1]),
-        "from_*=a to_*=b",
-    )
+    KEYS = "cable mode from_*=a to_*=b"
 
     @property
     def ways(self) -> tuple[tuple[End, End], ...]:

@@ -189,7 +189,7 @@ def _connect(row: list[Any], plan: WiringPlan, where: str) -> CrossConnect:
             raise FileFormatError(f"{where}: no lane of a node is cabled to port '{port}' of panel '{panel}'")
         ends.append(end)
     a, b = ends
-    return CrossConnect(row[0], plan.mode, (plan.node[a.host], plan.node[b.host]), a, b)
+    return CrossConnect(row[0], plan.mode, a, b)
 
 
 def _topology(data: dict[str, Any]) -> Topology:

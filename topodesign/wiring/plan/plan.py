@@ -7,8 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
+from typing import Any
 
-from topodesign.base.declared import Declared, key
+from topodesign.base.declared import Declared, key, row_of
 from topodesign.base.errors import InfeasibleError
 from topodesign.base.records import Result, Table, shorten_text, table_of
 from topodesign.topology.topology import Topology
@@ -252,6 +253,18 @@ class WiringPlan(Result):
         """Return a summary of the plan."""
         name = "" if self.topology.spec is None else f"{shorten_text(str(self.topology.spec))}, "
         return f"{name}{self.topology.nodes} nodes, {self.mode}: {len(self.connects)} cross-connects"
+
+    def link_of(self, connect: CrossConnect) -> tuple[int, int]:
+        """Return the nodes at the two ends of a cross-connect."""
+        return self.node[connect.a.host], self.node[connect.b.host]
+
+    def to_records(self) -> list[dict[str, Any]]:
+        """Return one row per cross-connect, with the nodes at its ends."""
+        rows = []
+        for one in self.connects:
+            u, v = self.link_of(one)
+            rows.append({"cable": one.cable, "mode": one.mode, "from_node": u, "to_node": v} | row_of(one))
+        return rows
 
     def table(self) -> Table:
         """Return the first cross-connects."""

@@ -48,7 +48,7 @@ SECONDS = 20.0  # time to search for a plan if none is given
 _EXCHANGED = 2**12  # lanes times fields from which hosts are exchanged first; below, all orders are soon searched
 _MOMENT = 2.0  # seconds to see whether another mode would do
 
-_Patch = tuple[int, int, Fixed, Fixed]
+_Patch = tuple[Fixed, Fixed]
 
 
 def make_plan(
@@ -218,7 +218,7 @@ def lanes_needed(topology: Topology) -> IntArray:
 def _duplex_patches(links: list[tuple[int, int]], have: list[list[Fixed]]) -> Iterator[_Patch]:
     lanes = [iter(some) for some in have]
     for u, v in sorted((min(link), max(link)) for link in links):
-        yield u, v, next(lanes[u]), next(lanes[v])
+        yield next(lanes[u]), next(lanes[v])
 
 
 def _iterate_sided(links: list[tuple[int, int]], have: list[list[Fixed]], inventory: Inventory) -> Iterator[_Patch]:
@@ -228,7 +228,7 @@ def _iterate_sided(links: list[tuple[int, int]], have: list[list[Fixed]], invent
         for side in ("1", "2")
     )
     for u, v in sorted(links):
-        yield u, v, next(ones[u]), next(twos[v])
+        yield next(ones[u]), next(twos[v])
 
 
 def _simplex_patches(links: list[tuple[int, int]], have: list[list[Fixed]]) -> Iterator[_Patch]:
@@ -238,15 +238,15 @@ def _simplex_patches(links: list[tuple[int, int]], have: list[list[Fixed]]) -> I
     used = [0] * len(have)
     for u, v in both:
         a, b = have[u][used[u]], have[v][used[v]]
-        yield u, v, a, b
-        yield v, u, b, a
+        yield a, b
+        yield b, a
         used[u] += 1
         used[v] += 1
     count -= Counter(both)
     count -= Counter((v, u) for u, v in both)
     sends, receives = list(used), list(used)
     for u, v in sorted(count.elements()):
-        yield u, v, have[u][sends[u]], have[v][receives[v]]
+        yield have[u][sends[u]], have[v][receives[v]]
         sends[u] += 1
         receives[v] += 1
 
@@ -254,11 +254,9 @@ def _simplex_patches(links: list[tuple[int, int]], have: list[list[Fixed]]) -> I
 def connects_of(inventory: Inventory, mode: Mode, patches: list[_Patch]) -> tuple[CrossConnect, ...]:
     """Return cross-connects of patches, named in first-port order."""
     rank = {key: number for number, key in enumerate(inventory.panel_port)}
-    ordered = sorted(patches, key=lambda patch: (rank[patch[2].place], rank[patch[3].place]))
+    ordered = sorted(patches, key=lambda patch: (rank[patch[0].place], rank[patch[1].place]))
     width = len(str(len(ordered)))
-    return tuple(
-        CrossConnect(f"C{number:0{width}}", mode, (u, v), a, b) for number, (u, v, a, b) in enumerate(ordered, start=1)
-    )
+    return tuple(CrossConnect(f"C{number:0{width}}", mode, *ends) for number, ends in enumerate(ordered, start=1))
 
 
 def check_speed(inventory: Inventory, speed: Fraction) -> None:

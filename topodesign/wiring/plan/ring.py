@@ -57,13 +57,13 @@ def is_mutual(out: Sequence[Sequence[int]]) -> bool:
 
 
 def turn_along_ring(
-    patches: list[tuple[int, int, Fixed, Fixed]],
+    patches: list[tuple[Fixed, Fixed]],
     ring: tuple[int, ...] | None,
     have: list[list[Fixed]],
     inventory: Inventory,
     *,
     duplex: bool,
-) -> list[tuple[int, int, Fixed, Fixed]]:
+) -> list[tuple[Fixed, Fixed]]:
     """Connect first lanes on a ring to next hosts' last lanes.
 
     Patches stay as they are if they are not all of the ring, or if the cords would be longer.
@@ -71,7 +71,7 @@ def turn_along_ring(
     Parameters
     ----------
     patches
-        Node and node, lane and lane: all that one field of panels has. Without ``duplex`` each way is one.
+        Pairs of lanes: all that one field of panels has. Without ``duplex`` each way is one.
     ring
         The nodes along the ring whose links go both ways; None if there is none.
     have
@@ -92,13 +92,13 @@ def turn_along_ring(
         for rank, (port, lane) in enumerate((port, lane) for port in host.ports for lane in range(1, port.lanes + 1))
     }
     lanes = [sorted(some, key=lambda one: order[one.source])[: 2 * each] for some in have]
-    turned: list[tuple[int, int, Fixed, Fixed]] = []
+    turned: list[tuple[Fixed, Fixed]] = []
     for u, v in zip(ring, (*ring[1:], ring[0]), strict=True):
         for a, b in zip(lanes[u][:each], lanes[v][each:], strict=True):
-            turned += [(u, v, a, b)] if duplex else [(u, v, a, b), (v, u, b, a)]
+            turned += [(a, b)] if duplex else [(a, b), (b, a)]
     return turned if _metres(turned, inventory) <= _metres(patches, inventory) else patches
 
 
-def _metres(patches: list[tuple[int, int, Fixed, Fixed]], inventory: Inventory) -> Fraction:
-    found = (distance(inventory, a.panel, b.panel) for _, _, a, b in patches)
+def _metres(patches: list[tuple[Fixed, Fixed]], inventory: Inventory) -> Fraction:
+    found = (distance(inventory, a.panel, b.panel) for a, b in patches)
     return sum((metres for metres in found if metres is not None), Fraction(0))

@@ -178,7 +178,7 @@ def wire_boxes(
                     f"a cable goes from {_name_end(one[0])} to {_name_end(other[0])}, which are cabled to panels of "
                     f"the fields '{one[1]}' and '{other[1]}'; cable them to one, or exchange NICs of these boxes"
                 )
-            patches.append((a[0], b[0], one[0], other[0]))
+            patches.append((one[0], other[0]))
     plan = WiringPlan(inventory, graph, names, mode, connects_of(inventory, mode, patches), tuple(fixed))
     check_plan(plan)
     return plan

@@ -248,7 +248,8 @@ def _on_lanes(one: Contender, wirings: tuple[WiringPlan, ...], plant: Plant, fou
         count[end.host] += 1
     circuits: PhaseRows = []
     for wiring in wirings:
-        rows = [(c.link[0], port[c.a], c.link[1], port[c.b]) for c in wiring.connects]
+        node = wiring.node
+        rows = [(node[c.a.host], port[c.a], node[c.b.host], port[c.b]) for c in wiring.connects]
         rows += [(v, q, u, p) for u, p, v, q in rows] if plant.duplex else []
         circuits.append(np.array(rows, dtype=np.int64).reshape(-1, 4))
     before = one.plan.flow.switching

@@ -44,8 +44,8 @@ def to_graph(plan: WiringPlan) -> nx.DiGraph:
         graph.add_node(node, host=name, site=place.site, rack=place.rack, unit=place.unit)
     names: dict[tuple[int, int], list[str]] = {}
     for connect in plan.connects:
-        for link in {connect.link, connect.link[::-1] if connect.mode == "duplex" else connect.link}:
-            names.setdefault(link, []).append(connect.cable)
+        for a, b in connect.ways:
+            names.setdefault((plan.node[a.host], plan.node[b.host]), []).append(connect.cable)
     for u, v, capacity in topology_of(circuits(plan), plan).links():
         graph.add_edge(u, v, capacity=capacity, cables=" ".join(names[u, v]))
     return graph
@@ -80,7 +80,7 @@ def to_dot(plan: WiringPlan) -> str:
         lines.append("  }")
     style = ", dir=none" if plan.mode == "duplex" else ""
     for connect in plan.connects:
-        u, v = connect.link
+        u, v = plan.link_of(connect)
         lines.append(f"  {u} -> {v} [tooltip={_quote(connect.cable)}{style}];")
     return "\n".join([*lines, "}"]) + "\n"
 

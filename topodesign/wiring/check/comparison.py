@@ -1,9 +1,9 @@
-"""Comparison of a plan with observations, receiver by receiver."""
+"""Comparison of a planned net with what is observed of it, receiver by receiver."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
@@ -11,12 +11,12 @@ from typing import Literal
 from topodesign.base.declared import Declared, key
 from topodesign.base.wording import count_noun
 from topodesign.wiring.change.patches import place_name
-from topodesign.wiring.check.as_cabled import AsCabled, FixedNames, Ways, find_cycles
-from topodesign.wiring.check.evidence import Sighting
+from topodesign.wiring.check.evidence import Observed, Sighting
 from topodesign.wiring.check.light import DARK
 from topodesign.wiring.check.unknown import HostLinks, Unknown
 from topodesign.wiring.inventory.devices import Lane
 from topodesign.wiring.plan.cross_connects import CrossConnect
+from topodesign.wiring.plan.plan import WiringPlan
 
 Fault = Literal[
     "swapped",
@@ -71,26 +71,114 @@ class Finding(Declared):
     )
 
 
-class View:
-    """Plan with installed fixed cabling and observations per receiver."""
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """Exchange of fixed cables between their places."""
 
-    def __init__(self, real: AsCabled) -> None:
-        self.plan = plan = real.plan
-        self.observed = observed = real.observed
-        self.real = real
+    cables: tuple[str, ...]  # their names: legs of breakouts, and the trunks behind them where each has one
+    lanes: tuple[Lane, ...]  # their lanes: each is where the next was planned, the last where the first was
+    words: str  # what is where
+
+
+class FixedNames:
+    """Names of fixed cables of lanes, and of the trunks behind them."""
+
+    def __init__(self, plan: WiringPlan) -> None:
+        self._net = plan.net
+        self._trunk = {one.end.source: one.trunk.name for one in plan.net.leads.values() if one.trunk is not None}
+
+    def fixed(self, lanes: Sequence[Lane]) -> tuple[str, ...]:
+        """Return the names of legs and cables of lanes, if any."""
+        return tuple(filter(None, map(self._net.cable_of, lanes)))
+
+    def trunks(self, lanes: Sequence[Lane]) -> tuple[str, ...]:
+        """Return the trunks behind lanes if every lane has one."""
+        found = tuple(self._trunk[lane] for lane in lanes if lane in self._trunk)
+        return found if len(found) == len(lanes) else ()
+
+    def all(self, lanes: Sequence[Lane]) -> tuple[str, ...]:
+        """Return the names of fixed cables and trunks."""
+        return (*self.fixed(lanes), *self.trunks(lanes))
+
+    def likely(self, lanes: Sequence[Lane]) -> str | None:
+        """Return the likely exchange: legs of one breakout, or trunks."""
+        trunks = self.trunks(lanes)
+        if is_one_breakout(lanes):
+            return f"the legs {_and(self.fixed(lanes))} of {' '.join(lanes[0][:2])}"
+        return f"the trunks {_and(trunks)}" if trunks else None
+
+    def words(self, lanes: Sequence[Lane]) -> str:
+        """Return the exchange and its equivalents in words."""
+        behind, cables_ = self.trunks(lanes), f"the cables {_and(self.fixed(lanes))}"
+        if is_one_breakout(lanes):
+            return f"{self.likely(lanes)}{f' (or the trunks {_and(behind)})' if behind else ''}"
+        return f"{self.likely(lanes)} (or {cables_})" if behind else cables_
+
+
+class Comparison:
+    """Planned net beside what is observed of it.
+
+    Attributes
+    ----------
+    plan
+        The patches at the panel ports of the plan, with the lanes that end there, as far as known; its topology is that
+        wanted.
+    observed
+        What was seen, as far as it rests on the fixed cabling told anew.
+    exchanges
+        Fixed cables that are not where they were planned.
+    doubts
+        Exchanges of which one or the other must have been made; the plan is without them.
+    """
+
+    def __init__(
+        self,
+        plan: WiringPlan,
+        observed: Observed,
+        exchanges: tuple[Exchange, ...] = (),
+        doubts: tuple[tuple[Exchange, ...], ...] = (),
+    ) -> None:
+        self.plan, self.observed, self.exchanges, self.doubts = plan, observed, exchanges, doubts
         self._name = plan.lane_name
         self.end = {end.source: end for end in plan.fixed}
-        self.ways = Ways(plan, observed.circuits)
         self.wanted = plan.net.hears
         self.receiver = {sender: receiver for sender, (receiver, _) in plan.net.sends.items()}
         self.heard_by = {sender: receiver for receiver, sender in observed.heard.items()}
-        self.unknown = Unknown(observed, self.wanted, self.heard_by)
         self.sides = ("A", "B") if plan.mode == "simplex" else ("AB", "AB")
-        self.astray = {
-            receiver: sender
-            for receiver, sender in observed.heard.items()
-            if {receiver.host, sender.host} <= plan.node.keys() and not self.ways.carries(sender, receiver)
-        }
+
+    @cached_property
+    def unknown(self) -> Unknown:
+        """Receivers with unknown senders."""
+        return Unknown(self.observed, self.wanted, self.heard_by)
+
+    @cached_property
+    def astray(self) -> dict[Lane, Lane]:
+        """Receivers of light that no patch can bring, and its senders."""
+        nodes = self.plan.node.keys()
+        heard = self.observed.heard.items()
+        return {r: s for r, s in heard if {r.host, s.host} <= nodes and not self.carries(s, r)}
+
+    def patchable(self, sender: Lane, receiver: Lane) -> bool:
+        """Return whether a patch can connect two lanes of nodes.
+
+        Both lanes must end in one field of panels, at opposite sides if ports have sides.
+        """
+        a, b = self.end.get(sender), self.end.get(receiver)
+        if a is None or b is None or not {sender.host, receiver.host} <= self.plan.node.keys():
+            return False
+        room = self.plan.inventory
+        sides = [room.panel_port[one.place].side for one in (a, b)]
+        return room.panel[a.panel].field == room.panel[b.panel].field and not sides[0] == sides[1] != ""
+
+    def carries(self, sender: Lane, receiver: Lane) -> bool:
+        """Return whether light can pass from a sender to a receiver.
+
+        The lanes must be patchable, and no reported circuit may contradict it.
+        """
+        circuits, end = self.observed.circuits, self.end.get(receiver)
+        if circuits is not None and end is not None and end.panel in self.plan.inventory.switches:
+            return circuits.get(receiver) == sender and self.patchable(sender, receiver)
+        return self.patchable(sender, receiver)
 
     def findings(self) -> Iterator[Finding]:
         """Yield the findings: non-patch faults, swapped patches, then others."""
@@ -109,7 +197,7 @@ class View:
             yield Finding("cable", (), words)
         yield from self._once(list(self._circuits()))
         yield from self._exchanged()
-        doubtful = {lane for doubt in self.real.doubts for one in doubt for lane in one.lanes}
+        doubtful = {lane for doubt in self.doubts for one in doubt for lane in one.lanes}
         yield from (
             self._impossible(receiver, sender)
             for receiver, sender in self.astray.items()
@@ -143,7 +231,7 @@ class View:
 
     def built(self) -> tuple[CrossConnect, ...]:
         """Return the installed patches, named like planned ones if possible."""
-        heard = {r: s for r, s in self.observed.heard.items() if self.ways.carries(s, r)}
+        heard = {r: s for r, s in self.observed.heard.items() if self.carries(s, r)}
         taken = set(heard.values())
         for receiver, (sender, _) in self.wanted.items():
             supposed = receiver in self.unknown.as_planned or self._is_lit(receiver)
@@ -163,8 +251,7 @@ class View:
             name = next((begins[lane] for lane in ends if lane in begins and begins[lane] not in used), "")
             name = name or next(f"U{i}" for i in range(1, len(pairs) + 2) if f"U{i}" not in names | used)
             used.add(name)
-            link = self.plan.node[sender.host], self.plan.node[receiver.host]
-            connects.append(CrossConnect(name, self.plan.mode, link, self.end[sender], self.end[receiver]))
+            connects.append(CrossConnect(name, self.plan.mode, self.end[sender], self.end[receiver]))
         return tuple(connects)
 
     def _once(self, findings: list[Finding]) -> Iterator[Finding]:
@@ -344,7 +431,7 @@ class View:
         return Finding("link", self._of(link.receivers), words, seen)
 
     def _impossible(self, receiver: Lane, sender: Lane) -> Finding:
-        circuit = self.ways.patchable(sender, receiver)
+        circuit = self.patchable(sender, receiver)
         why = "the switch says another circuit" if circuit else "no patch can do that"
         words = f"{self._hears(receiver, sender)}; {why}, so the fixed cabling is not as recorded"
         return Finding("cabling", self._cables(receiver), words)
@@ -356,7 +443,7 @@ class View:
 
     def _exchanged(self) -> Iterator[Finding]:
         """Yield findings about exchanged fixed cables."""
-        for doubt in self.real.doubts:
+        for doubt in self.doubts:
             names = dict.fromkeys(name for one in doubt for name in one.cables)
             words = " or ".join(one.words for one in doubt)
             seen = tuple(
@@ -365,7 +452,7 @@ class View:
                 if any({receiver, sender} & set(one.lanes) for one in doubt)
             )
             yield Finding("cabling", tuple(names), f"{words} are exchanged, as hosts hear what no patch brings", seen)
-        for one in self.real.exchanges:
+        for one in self.exchanges:
             advice = "exchange them back, or leave them: all other findings here count with them as they are"
             ends = (end for lane in one.lanes for end in (lane, self.receiver.get(lane)))
             patches = dict.fromkeys(name for end in ends for name in self._cables(end))
@@ -387,3 +474,27 @@ class View:
     def _at(self, lane: Lane, side: int) -> str:
         end = self.end.get(lane)
         return self._name(lane) + (f" ({place_name(end, self.sides[side])})" if end is not None else "")
+
+
+def is_one_breakout(lanes: Sequence[Lane]) -> bool:
+    """Return whether lanes belong to one port."""
+    return len({lane[:2] for lane in lanes}) == 1
+
+
+def find_cycles(after: Mapping[Lane, Lane | None]) -> Iterator[list[Lane]]:
+    """Yield the cycles of lanes, each of which leads to the next."""
+    done: set[Lane] = set()
+    for start in after:
+        trail: dict[Lane, None] = {}
+        lane: Lane | None = start
+        while lane is not None and lane in after and lane not in done and lane not in trail:
+            trail[lane] = None
+            lane = after[lane]
+        if lane in trail:
+            order = list(trail)
+            yield order[order.index(lane) :]
+        done |= trail.keys()
+
+
+def _and(names: tuple[str, ...]) -> str:
+    return f"{', '.join(names[:-1])} and {names[-1]}"

@@ -1,4 +1,4 @@
-"""Installed fixed cabling, inferred from LLDP neighbours of hosts.
+"""Exchanged fixed cables, inferred from what hosts hear.
 
 Light that no patch can carry (from one field of panels to another, or past the circuit that a switch says it has)
 tells that a fixed cable is not where it was planned. Mostly two of them have been exchanged: two legs of a breakout,
@@ -8,9 +8,10 @@ patches are other than planned; what several exchanges explain alike is left ope
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import replace
 
+from topodesign.wiring.check.comparison import Comparison, Exchange, find_cycles, is_one_breakout
 from topodesign.wiring.check.evidence import Observed
 from topodesign.wiring.inventory.devices import Fixed, Lane, Trunk, lanes_of
 from topodesign.wiring.plan.plan import WiringPlan
@@ -23,103 +24,11 @@ _Gain = tuple[int, int]
 """By how much an exchange changes the receivers that hear what no patch brings, and those not as planned."""
 
 
-@dataclass(frozen=True, slots=True)
-class Exchange:
-    """Exchange of fixed cables between their places."""
-
-    cables: tuple[str, ...]  # their names: legs of breakouts, and the trunks behind them where each has one
-    lanes: tuple[Lane, ...]  # their lanes: each is where the next was planned, the last where the first was
-    words: str  # what is where
-
-
-@dataclass(frozen=True)
-class AsCabled:
-    """Plan with the fixed cabling as installed, where known.
-
-    ``plan``: the patches at the panel ports of the plan, with the lanes that really end there; its topology is that
-    wanted. ``doubts``: exchanges of which one or the other must have been made; the plan is without them.
-    """
-
-    plan: WiringPlan
-    observed: Observed  # what was seen, as far as it rests on the fixed cabling told anew
-    exchanges: tuple[Exchange, ...]  # what is not as in the plan
-    doubts: tuple[tuple[Exchange, ...], ...] = ()
-
-
-def as_cabled(plan: WiringPlan, observed: Observed) -> AsCabled:
-    """Return a plan with fixed cabling that explains the observations."""
+def compare_nets(plan: WiringPlan, observed: Observed) -> Comparison:
+    """Compare a planned net with what is observed, over the fixed cabling that explains it."""
     search = _Search(plan, observed)
     search.run()
     return search.result()
-
-
-class Ways:
-    """Possible light paths between lanes over a plan's fixed cabling.
-
-    ``plan``: where lanes end. ``circuits``: what lanes hear by the circuits that switches say they have; None if they
-    say nothing.
-    """
-
-    def __init__(self, plan: WiringPlan, circuits: Mapping[Lane, Lane] | None) -> None:
-        self.port = {fixed.source: fixed.place for fixed in plan.fixed}
-        self.circuits = circuits
-        self._nodes = plan.node.keys()
-        self._room = plan.inventory
-
-    def patchable(self, sender: Lane, receiver: Lane) -> bool:
-        """Return whether a patch can connect two lanes of nodes.
-
-        Both lanes must end in one field of panels, at opposite sides if ports have sides.
-        """
-        a, b = self.port.get(sender), self.port.get(receiver)
-        if a is None or b is None or not {sender.host, receiver.host} <= self._nodes:
-            return False
-        sides = [self._room.panel_port[place].side for place in (a, b)]
-        return self._room.panel[a[0]].field == self._room.panel[b[0]].field and not sides[0] == sides[1] != ""
-
-    def carries(self, sender: Lane, receiver: Lane) -> bool:
-        """Return whether light can pass from a sender to a receiver.
-
-        The lanes must be patchable, and no reported circuit may contradict it.
-        """
-        known = self.circuits is not None and receiver in self.port and self.port[receiver][0] in self._room.switches
-        said = self.circuits.get(receiver) if self.circuits is not None and known else sender
-        return said == sender and self.patchable(sender, receiver)
-
-
-class FixedNames:
-    """Names of fixed cables of lanes, and of the trunks behind them."""
-
-    def __init__(self, plan: WiringPlan) -> None:
-        self._net = plan.net
-        self._trunk = {one.end.source: one.trunk.name for one in plan.net.leads.values() if one.trunk is not None}
-
-    def fixed(self, lanes: Sequence[Lane]) -> tuple[str, ...]:
-        """Return the names of legs and cables of lanes, if any."""
-        return tuple(filter(None, map(self._net.cable_of, lanes)))
-
-    def trunks(self, lanes: Sequence[Lane]) -> tuple[str, ...]:
-        """Return the trunks behind lanes if every lane has one."""
-        found = tuple(self._trunk[lane] for lane in lanes if lane in self._trunk)
-        return found if len(found) == len(lanes) else ()
-
-    def all(self, lanes: Sequence[Lane]) -> tuple[str, ...]:
-        """Return the names of fixed cables and trunks."""
-        return (*self.fixed(lanes), *self.trunks(lanes))
-
-    def likely(self, lanes: Sequence[Lane]) -> str | None:
-        """Return the likely exchange: legs of one breakout, or trunks."""
-        trunks = self.trunks(lanes)
-        if is_one_breakout(lanes):
-            return f"the legs {_and(self.fixed(lanes))} of {' '.join(lanes[0][:2])}"
-        return f"the trunks {_and(trunks)}" if trunks else None
-
-    def words(self, lanes: Sequence[Lane]) -> str:
-        """Return the exchange and its equivalents in words."""
-        behind, cables_ = self.trunks(lanes), f"the cables {_and(self.fixed(lanes))}"
-        if is_one_breakout(lanes):
-            return f"{self.likely(lanes)}{f' (or the trunks {_and(behind)})' if behind else ''}"
-        return f"{self.likely(lanes)} (or {cables_})" if behind else cables_
 
 
 class _Search:
@@ -128,8 +37,8 @@ class _Search:
     def __init__(self, plan: WiringPlan, observed: Observed) -> None:
         self.plan = plan
         self.observed = observed
-        self.ways = Ways(plan, observed.circuits)
-        self.port = self.ways.port
+        self.planned = Comparison(plan, observed)
+        self.end = self.planned.end
         self.wanted = {receiver: sender for receiver, (sender, _) in plan.net.hears.items()}
         self.heard = {
             receiver: sender
@@ -137,7 +46,6 @@ class _Search:
             if {receiver.host, sender.host} <= plan.node.keys()
         }
         self.heard_by = {sender: receiver for receiver, sender in self.heard.items()}
-        self.wanted_by = {sender: receiver for receiver, sender in self.wanted.items()}
         self.joined_by = {sender: receiver for receiver, sender in (observed.circuits or {}).items()}
         self.slot: dict[Lane, Lane] = {}
         self.occupant: dict[Lane, Lane] = {}
@@ -203,7 +111,7 @@ class _Search:
 
     def _is_led(self, lane: Lane) -> bool:
         """Return whether a lane is planned to end behind a trunk."""
-        lead = self.plan.net.leads.get(self.port[lane]) if lane in self.port else None
+        lead = self.plan.net.leads.get(self.end[lane].place) if lane in self.end else None
         return lead is not None and lead.trunk is not None
 
     def _candidates(self, receiver: Lane) -> Iterator[tuple[Lane, Lane]]:
@@ -211,7 +119,7 @@ class _Search:
         here, there = self._slot(receiver), self._slot(sender)
         circuits = self.observed.circuits or {}
         slots = [
-            *((receiver, source.get(there)) for source in (self.wanted_by, self.joined_by)),
+            *((receiver, source.get(there)) for source in (self.planned.receiver, self.joined_by)),
             *((sender, source.get(here)) for source in (self.wanted, circuits)),
         ]
         pairs = [(lane, self._occupant(slot)) for lane, slot in slots if slot is not None]
@@ -223,10 +131,10 @@ class _Search:
 
     def _reach(self, lane: Lane, slot: Lane) -> bool:
         """Return whether a lane can be at a slot, by pods or trunks."""
-        if slot not in self.port or lane[:2] == slot[:2]:
+        if slot not in self.end or lane[:2] == slot[:2]:
             return True
         room = self.plan.inventory
-        pods = room.pods_of(*self.port[slot])
+        pods = room.pods_of(*self.end[slot].place)
         led = self._is_led(slot) and self._is_led(self._slot(lane))
         return led or not pods or room.host[lane.host].pod in pods
 
@@ -243,7 +151,7 @@ class _Search:
     def _odd(self, receiver: Lane) -> tuple[bool, bool]:
         """Return whether a receiver's neighbour is impossible, and whether unplanned."""
         sender, there = self._slot(self.heard[receiver]), self._slot(receiver)
-        return not self.ways.carries(sender, there), self.wanted.get(there) != sender
+        return not self.planned.carries(sender, there), self.wanted.get(there) != sender
 
     def _slot(self, lane: Lane) -> Lane:
         return self.slot.get(lane, lane)
@@ -256,15 +164,15 @@ class _Search:
             self.slot[lane] = slot
             self.occupant[slot] = lane
 
-    def result(self) -> AsCabled:
-        """Return the plan with corrected lanes, and the exchanges in words."""
-        names = FixedNames(self.plan)
+    def result(self) -> Comparison:
+        """Return the comparison with corrected lanes, and the exchanges in words."""
+        names = self.planned.names
         cycles = list(map(tuple, find_cycles({lane: slot for lane, slot in sorted(self.slot.items()) if lane != slot})))
         doubts = tuple(
             tuple(Exchange(names.all(pair), pair, names.words(pair)) for pair in options) for options in self._doubts()
         )
         if not cycles:
-            return AsCabled(self.plan, self._with_circuits(), (), doubts)
+            return Comparison(self.plan, self._with_circuits(), (), doubts)
         room = self.plan.inventory
         before = {(one.panel, one.panel_port): one for one in room.trunks}
         trunks = dict(before)
@@ -272,7 +180,7 @@ class _Search:
         for lanes in cycles:
             if names.trunks(lanes) and not is_one_breakout(lanes):  # hosts plug in where they did
                 for lane in lanes:
-                    old, new = before[self.port[lane]], self.port[self.slot[lane]]
+                    old, new = before[self.end[lane].place], self.end[self.slot[lane]].place
                     trunks[new] = Trunk(*new, old.near, old.near_port, old.loss_db)
             where = ", ".join(f"{self.plan.lane_name(one)} is at {self._place(self.slot[one])}" for one in lanes)
             others = self.instead.get(frozenset(lanes), [])[:_MOST_OPTIONS]
@@ -282,7 +190,7 @@ class _Search:
             exchanges.append(Exchange(tuple(known), lanes, words))
         order = {Lane(h.name, port.name, lane): n for h in room.hosts for n, (port, lane) in enumerate(lanes_of(h))}
         rank = {host.name: row for row, host in enumerate(room.hosts)}
-        rows = [Fixed(*self._occupant(lane), *port) for lane, port in self.port.items()]
+        rows = [Fixed(*self._occupant(lane), *end.place) for lane, end in self.end.items()]
         rows.sort(key=lambda one: (rank[one.host], order[one.source]))
         room = replace(
             room,
@@ -290,11 +198,9 @@ class _Search:
             trunks=tuple(trunks[one.panel, one.panel_port] for one in room.trunks),
         )
         plan = replace(self.plan, inventory=room, fixed=tuple(rows))
-        connects = []
-        for connect in self.plan.connects:
-            a, b = (plan.net.end[end.place] for end in (connect.a, connect.b))
-            connects.append(replace(connect, link=(plan.node[a.host], plan.node[b.host]), a=a, b=b))
-        return AsCabled(replace(plan, connects=tuple(connects)), self._with_circuits(), tuple(exchanges), doubts)
+        end = plan.net.end
+        connects = tuple(replace(one, a=end[one.a.place], b=end[one.b.place]) for one in plan.connects)
+        return Comparison(replace(plan, connects=connects), self._with_circuits(), tuple(exchanges), doubts)
 
     def _with_circuits(self) -> Observed:
         """Return the observations with missing neighbours filled from circuits."""
@@ -307,30 +213,6 @@ class _Search:
         return replace(seen, heard=fill | seen.heard, circuits=circuits, unseen=frozenset())
 
     def _place(self, slot: Lane) -> str:
-        if slot not in self.port:
+        if slot not in self.end:
             return "no panel"
-        return ", ".join(map(" ".join, self.plan.net.leads[self.port[slot]].places))
-
-
-def is_one_breakout(lanes: Sequence[Lane]) -> bool:
-    """Return whether lanes belong to one port."""
-    return len({lane[:2] for lane in lanes}) == 1
-
-
-def find_cycles(after: Mapping[Lane, Lane | None]) -> Iterator[list[Lane]]:
-    """Yield the cycles of lanes, each of which leads to the next."""
-    done: set[Lane] = set()
-    for start in after:
-        trail: dict[Lane, None] = {}
-        lane: Lane | None = start
-        while lane is not None and lane in after and lane not in done and lane not in trail:
-            trail[lane] = None
-            lane = after[lane]
-        if lane in trail:
-            order = list(trail)
-            yield order[order.index(lane) :]
-        done |= trail.keys()
-
-
-def _and(names: tuple[str, ...]) -> str:
-    return f"{', '.join(names[:-1])} and {names[-1]}"
+        return ", ".join(map(" ".join, self.plan.net.leads[self.end[slot].place].places))
