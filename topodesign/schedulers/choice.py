@@ -80,10 +80,10 @@ def make_plans(request: Request, method: str, methods: Methods) -> list[Plan]:
     made = [best if row == first else _in_turn(row) for row in _alike(parts)] if best.kind in _STEPS else []
     others = [one for one in made if not cost_in(best).dominates(cost_in(one))]
     best = _add_notes(best, made, others)
-    if method == "auto" and request.plain and (wanted := _WANTED.keys() & request.given()):
+    if method == "auto" and request.plain and (wanted := _WANTED.keys() & request.list_given()):
         able = " and ".join(words for name, words in _WANTED.items() if name in wanted)
         best = replace(best, notes=(*best.notes, f"by --algorithm {_method(best)}, which {able}"))
-    if method == "auto" and best.kind in _STEPS and gains_by_trees(request) and not request.given():
+    if method == "auto" and best.kind in _STEPS and gains_by_trees(request) and not request.list_given():
         best = _note_trees(best, methods["forest"].make(request))
     if method == "auto" and MAY_BE_FASTER in best.notes:
         best = _through_switches(best, request, methods["in-network"])
@@ -153,7 +153,7 @@ def _note_trees(best: Plan, trees: list[Plan]) -> Plan:
 
 def _rounds(request: Request, methods: Methods) -> list[Method]:
     """Return the default methods for a plain topology."""
-    if not request.plain or request.grouped or request.without or request.given():
+    if not request.plain or request.grouped or request.without or request.list_given():
         return []
     asked = [methods[one] for one in methods if one in ROUNDS or one not in SCHEDULERS]
     able = [one for one in asked if one.auto and one.movement == "rounds" and one.does(request.collective)]
@@ -196,7 +196,7 @@ def _able(request: Request, name: str, methods: Methods) -> list[Method]:
             if other.movement == able[0].movement:
                 raise ParameterError(f"--algorithm {name} makes no {collective}; use --algorithm {other.name}")
             raise ParameterError(f"{collective} goes over {other.movement}; use --algorithm {other.name}")
-    given = request.given()
+    given = request.list_given()
     if request.plain and able[0].movement == "rounds":  # which are carried over from parts, whatever made them
         given = [option for option in given if option not in {"only", "group", "placement"}]
     elif "group" not in able[0].options and "only" in able[0].options:
@@ -214,9 +214,9 @@ def _able(request: Request, name: str, methods: Methods) -> list[Method]:
 def _fit(request: Request, does: list[Method]) -> list[Method]:
     """Return the ``auto`` methods that support the special options."""
     fit = [one for one in does if one.auto and (one.fabrics or request.plain)]
-    if not _WANTED.keys() & request.given():
+    if not _WANTED.keys() & request.list_given():
         return fit
-    all_said = [one for one in does if one.options.issuperset(request.given())]
+    all_said = [one for one in does if one.options.issuperset(request.list_given())]
     return [one for one in fit if one in all_said] or (all_said if request.without else all_said[:1]) or fit
 
 

@@ -72,7 +72,7 @@ def chooses_by_size(request: Request) -> bool:
     """Return whether size or latencies are given without special options."""
     if not (request.sized or request.alpha == OWN_LATENCIES) or request.collective.group is not None:
         return False
-    return not set(request.given()) - _LEFT - ({"alpha", "bandwidth"} if request.plain else {"alpha"})
+    return not set(request.list_given()) - _LEFT - ({"alpha", "bandwidth"} if request.plain else {"alpha"})
 
 
 def gains_by_trees(request: Request) -> bool:

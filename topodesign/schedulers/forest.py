@@ -25,7 +25,7 @@ def _make(request: Request) -> list[Plan]:
     if root is not None and shard is not None:
         raise ParameterError(f"the only shard of {with_article(collective)} is its root's; remove --shards")
     notes = []
-    fixed = " and ".join(format_option(name) for name in request.given() if name in {"fixed_k", "shards"})
+    fixed = " and ".join(format_option(name) for name in request.list_given() if name in {"fixed_k", "shards"})
     if len(collective.parts) > 1 and not fixed:
         trees, kind = allreduce_schedule(fabric.topology, names=names)
         notes.append(kind)

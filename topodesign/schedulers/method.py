@@ -316,7 +316,7 @@ class Method:
             return self
         if not request.plain and (request.called.topology.switches or request.grouped):
             return self.timed
-        return self.timed if _TIMED.intersection(request.given()) else self
+        return self.timed if _TIMED.intersection(request.list_given()) else self
 
     @property
     def grouped(self) -> tuple[Collective, ...]:

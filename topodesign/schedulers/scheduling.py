@@ -202,7 +202,7 @@ def list_schedules(
     said["root"] = asked.root if said["root"] is None else said["root"]
     request = Request(place, asked, progress=progress, **said)
     asked.check_root(request.root)
-    if wrong := [name for name in request.given() if name not in known.listing.options]:
+    if wrong := [name for name in request.list_given() if name not in known.listing.options]:
         raise ParameterError(
             f"{', '.join(map(format_option, wrong))} cannot be combined with --list of --algorithm {method}"
         )
