@@ -128,7 +128,9 @@ def test_what_few_nodes_get_is_the_image_of_what_all_get(spec: str, collective: 
     report = verify_rounds(topology, whole)
     assert report.ok, report.problems
     assert not report.redundant
-    assert rounds_of_flow(orbit) == canonical(whole)
+    if topology.nodes > 48:  # fewer nodes are looked at in other orders, too
+        assert rounds_of_flow(orbit) == canonical(whole)
+    assert report.cost.bandwidth <= cost_of(topology, rounds_of_flow(orbit)).bandwidth
     way = topology if collective == "reduce-scatter" else topology.transpose()
     assert report.cost == price_deferred(way)
     assert report.cost.steps == price(way).steps
@@ -144,9 +146,42 @@ def test_a_symmetry_that_leaves_nodes_where_they_are_is_not_used() -> None:
     known.check(topology)
     found = defer(replace(topology, symmetry=known))
     assert len(found.receivers) == 8
-    assert len(defer(topology).receivers) == 1
+    assert len(defer(topology, by_orbits=True).receivers) == 1
     with pytest.raises(TopologyError, match="moves all nodes or none"):
         defer_folded(replace(topology, symmetry=known))
+
+
+UNNAMED = (
+    "degree(dicirculant(10,3,5,8),2)",
+    "line(dicirculant(10,3,5,8))",
+    "kautz(3,1)",
+    "genkautz(2,10)",
+    "randomregular(14,3,1)",
+    "delete(line(dicirculant(7,1,3)),10,1)",
+    "line(dicirculant(7,1,2,4))",
+    "degree(dicirculant(8,1,2,5),2)",
+    "product(debruijn(2,2),dicirculant(5,1,2))",
+    "dicirculant(11,1,2,5)",
+    "mesh(3,5)",
+    "genkautz(3,26)",
+    "debruijn(2,4)",
+    *(f"dicirculant({nodes},1,{nodes // 3},{nodes - 2})" for nodes in range(7, 15)),
+    *(f"line(dicirculant({nodes},1,3))" for nodes in range(7, 13)),
+    "randomregular(40,4,1)",
+)
+
+
+@pytest.mark.dear("randomregular(40,4,1)", "genkautz(3,26)", "debruijn(2,4)", "line(dicirculant(10,3,5,8))")
+@pytest.mark.parametrize("spec", UNNAMED)
+def test_a_price_does_not_depend_on_how_nodes_are_numbered(spec: str) -> None:
+    """By a spec with its symmetry, by links alone, and by links with other numbers."""
+    topology = build(spec)
+    order = np.random.default_rng(topology.nodes).permutation(topology.nodes)
+    links = order[topology.src], order[topology.dst], topology.capacity
+    some = topology, replace(topology, symmetry=None), Topology.from_arrays(topology.nodes, *links)
+    assert len({price_both_deferred(one) for one in some}) == 1
+    if spec == UNNAMED[0]:
+        assert {cost.bandwidth for cost in price_both_deferred(topology)} == {Fraction(19, 20)}
 
 
 def test_symmetric_topologies_may_be_larger(monkeypatch: pytest.MonkeyPatch) -> None:

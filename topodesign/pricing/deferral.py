@@ -34,6 +34,7 @@ from topodesign.pricing.closed_form import fullest, layer_loads
 from topodesign.pricing.deferral_kernels import CLASS_BITS, CLASSES, NOT_YET, choose_relays, deliver
 from topodesign.pricing.node_order import node_order
 from topodesign.pricing.relays import UnitLinks, iterate_balanced_relays
+from topodesign.topology.automorphisms import find_free_symmetry
 from topodesign.topology.symmetry import Symmetry
 from topodesign.topology.topology import IntArray, Topology
 
@@ -44,6 +45,8 @@ _MOST_MOVED = 2**26  # links of the few that all are images of, times nodes: fou
 _SEVERAL_WORK = 2**18  # links of the few times nodes up to which several choices of what must be forwarded are tried
 _CHOICES = 4
 _FEW_IMAGES = 16  # permutations of a symmetry up to which schedules without it are looked for, too
+_MOST_UNNAMED = 48  # nodes up to which schedules are looked for that do not depend on how nodes are numbered
+_ORDERS = 8  # of nodes, in which these are looked for by a symmetry
 _PARTS = (1, 2, 4, 12, 12)  # in which shards are cut, each time with nodes in another order
 _MOST_PARTS = 24
 _PARTS_WORK = 2**21  # work of schedules up to which shards in parts are looked for, in so much together; half a second
@@ -152,7 +155,8 @@ def defer(
 
     Tried is deferring in the later half of the steps, then in more or fewer while that helps; and in the last two or
     three with who must forward chosen for all shards together. Of topologies that a symmetry leaves nearly as many
-    different nodes as there are, schedules without it are tried as well.
+    different nodes as there are, schedules without it are tried as well. What is found of up to 48 nodes depends on the
+    links alone, not on how nodes are numbered or on the symmetry that is known.
 
     * ``topology``: strongly connected, without switches.
     * ``progress``: called with the share of what is to be tried at most.
@@ -168,7 +172,9 @@ def defer(
     alone = few is not None and (
         by_orbits or len(few.taken) > _FEW_IMAGES or explain_no_deferral(bare, len(layers), most) is not None
     )
-    if few is None:
+    if topology.nodes <= _MOST_UNNAMED and not by_orbits:
+        best = _found_unnamed(bare, layers, progress)
+    elif few is None:
         best = _best_of_parts(_search_parts(bare, layers, None, progress), bare, layers, None)
     else:
         whole = _search_parts(topology, layers, few, progress if alone else part(progress, 0, 1 / 4))
@@ -216,12 +222,57 @@ def _several_parts(topology: Topology, least: Fraction) -> list[int]:
 
 def _search_in_order(order: IntArray, topology: Topology, layers: list[Fraction], parts: int) -> Deferral:
     """Return the best schedule without symmetry, in a fixed order of nodes."""
+    return _in_order_of(_search_parts(_ordered(topology, order), layers, None, None, parts), np.argsort(order))
+
+
+def _ordered(topology: Topology, order: IntArray) -> Topology:
+    """Return the topology with its nodes in another order, without a symmetry."""
     place = np.argsort(order)
-    links = place[topology.src], place[topology.dst], topology.capacity
-    found = _search_parts(Topology.from_arrays(topology.nodes, *links), layers, None, None, parts)
-    columns = (place[:, None] * parts + np.arange(parts)).ravel()
+    return Topology.from_arrays(topology.nodes, place[topology.src], place[topology.dst], topology.capacity)
+
+
+def _in_order_of(found: Deferral, place: IntArray) -> Deferral:
+    """Return a schedule of all nodes with each node where ``place`` has it."""
+    columns = (place[:, None] * found.parts + np.arange(found.parts)).ravel()
     time, source = found.time[place][:, columns], found.source[place][:, columns]
-    return replace(found, time=time, source=np.where(time > 0, order[source], 0).astype(np.int32))
+    return replace(found, time=time, source=np.where(time > 0, np.argsort(place)[source], 0).astype(np.int32))
+
+
+def _found_unnamed(topology: Topology, layers: list[Fraction], progress: Callable[[float], None] | None) -> Deferral:
+    """Return the best schedule by the links alone, in whatever order nodes are numbered.
+
+    Nodes are looked at in a canonical order, each for itself, and in orders made of it by a symmetry that is found.
+    """
+    first = _ordered(topology, order := node_order(topology))
+    best = _in_order_of(
+        _best_of_parts(_search_parts(first, layers, None, progress), first, layers, None), np.argsort(order)
+    )
+    symmetry, rng = find_free_symmetry(first), np.random.default_rng(0)
+    for _ in range(_ORDERS):
+        if symmetry is None or _sum_loads(best) <= _least(topology):
+            break
+        some = _ordered(topology, order)
+        alike = Topology.from_arrays(some.nodes, some.src, some.dst, some.capacity, symmetry=symmetry)
+        if (few := _images(alike)) is None:
+            break
+        found = _best_of_parts(_search_parts(alike, layers, few, None), alike, layers, few)
+        if _sum_loads(found) < _sum_loads(best):
+            best = _in_order_of(_of_all(found, few), np.argsort(order))
+        turn = rng.permutation(topology.nodes)
+        order, symmetry = order[turn], symmetry.renumbered(np.argsort(turn))
+    return best
+
+
+def _of_all(found: Deferral, few: _Images) -> Deferral:
+    """Return a schedule of representatives for all nodes, which are their images."""
+    nodes, parts = few.symmetry.nodes, found.parts
+    time, source = (np.zeros((nodes, nodes * parts), rows.dtype) for rows in (found.time, found.source))
+    for row, root in enumerate(found.receivers.tolist()):
+        for node, permutation in few.symmetry.transversals(root):
+            columns = (permutation[:, None].astype(np.int64) * parts + np.arange(parts)).ravel()
+            time[node, columns] = found.time[row]
+            source[node, columns] = np.where(found.time[row] > 0, permutation[found.source[row]], 0)
+    return replace(found, receivers=np.arange(nodes), time=time, source=source)
 
 
 def _least(topology: Topology) -> Fraction:

@@ -140,6 +140,11 @@ class Symmetry:
         if len(missing):
             raise TopologyError(f"node {missing[0]} is the image of no representative")
 
+    def renumbered(self, place: NDArray[np.integer]) -> Symmetry:
+        """Return the same group of nodes that are called ``place[node]``."""
+        generators = tuple(place[row][np.argsort(place)] for row in self.generators)
+        return Symmetry(self.nodes, tuple(sorted(place[list(self.representatives)].tolist())), lambda: generators)
+
     def transversal(self, node: int) -> Permutation:
         """Return a permutation from the node's representative to it.
 

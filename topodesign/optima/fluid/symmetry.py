@@ -16,13 +16,11 @@ import numpy as np
 
 from topodesign.optima.fluid.cheapest_tree import Tree
 from topodesign.optima.fluid.network import Network
-from topodesign.topology.automorphisms import find_automorphisms
-from topodesign.topology.finite_field import is_prime
+from topodesign.topology.automorphisms import find_automorphisms, find_free_group
 from topodesign.topology.symmetry import join_orbits, orbits_under
 from topodesign.topology.topology import IntArray
 
 _TURNS = 6  # images that leave the root where it is, of each tree
-_DRAWS = 1000  # automorphisms that are drawn in the search for a group
 _MOST_WORDS = 5  # before numbers in names, that are looked at
 
 
@@ -133,37 +131,14 @@ class Symmetry:
                     todo.append(image)
         return found
 
-    def _draw_automorphism(self, rng: np.random.Generator) -> IntArray:
-        """Return an automorphism of prime order, or none at all."""
-        drawn = np.arange(self.network.vertices)
-        for number in rng.integers(len(self.generators), size=int(rng.integers(1, 3 * len(self.generators) + 1))):
-            drawn = self.generators[int(number)][drawn]
-        order = _order(drawn)
-        primes = [prime for prime in range(2, order + 1) if order % prime == 0 and is_prime(prime)]
-        return _power(drawn, order // int(rng.choice(primes))) if primes else drawn
-
     def _group(self, point: int) -> dict[int, IntArray] | None:
-        """Return a group with one automorphism per point of an orbit.
-
-        Hints, and elements of prime order that are drawn, are kept as long as what they generate leaves no point of
-        the orbit where it is.
-        """
+        """Return a group with one automorphism per point of an orbit."""
         orbit = np.flatnonzero(self.point_of == self.point_of[point])
-        rng = np.random.default_rng(0)
-        group = [np.arange(self.network.vertices)]
-        kept: list[IntArray] = []
-        suggested = [hint for hint in self.hints if _images(self.network, hint) is not None] if len(orbit) > 1 else []
-        drawn = (self._draw_automorphism(rng) for _ in range(_DRAWS if len(orbit) > 1 else 0))
-        for step in itertools.chain(suggested, drawn):
-            if np.any(self.network.images(orbit, step) == orbit):
-                continue
-            larger = _generate_group([*kept, step], orbit, self.network)
-            if larger is not None and len(larger) > len(group):
-                group = larger
-                kept.append(step)
-            if len(group) == len(orbit):
-                return {self.image(point, element): element for element in group}
-        return None if len(orbit) > 1 else {point: group[0]}
+        if len(orbit) == 1:
+            return {point: np.arange(self.network.vertices)}
+        hints = (hint for hint in self.hints if _images(self.network, hint) is not None)
+        _, group = find_free_group(self.generators, orbit, self.network.images, hints=hints)
+        return {self.image(point, element): element for element in group} if len(group) == len(orbit) else None
 
 
 @dataclass(frozen=True, eq=False)
@@ -275,46 +250,6 @@ def _suggest_permutations(names: Sequence[str]) -> Iterator[IntArray]:
         order = [place.get(image(part), -1) for part in parts]
         if any(chosen) and sorted(order) == list(range(len(names))):
             yield np.array(order, dtype=np.int64)
-
-
-def _order(permutation: IntArray) -> int:
-    """Return the order of a permutation."""
-    seen = np.zeros(len(permutation), dtype=np.bool_)
-    order = 1
-    for start in range(len(permutation)):
-        length, vertex = 0, start
-        while not seen[vertex]:
-            seen[vertex] = True
-            vertex, length = int(permutation[vertex]), length + 1
-        order = math.lcm(order, max(length, 1))
-    return order
-
-
-def _power(permutation: IntArray, times: int) -> IntArray:
-    result, square = np.arange(len(permutation)), permutation
-    while times:
-        if times % 2:
-            result = square[result]
-        square, times = square[square], times // 2
-    return result
-
-
-def _generate_group(elements: list[IntArray], orbit: IntArray, network: Network) -> list[IntArray] | None:
-    """Return the generated group, or None if it is not free."""
-    identity = np.arange(len(elements[0]))
-    found = {identity.tobytes(): identity}
-    todo = [identity]
-    for one in todo:
-        for element in elements:
-            image = element[one]
-            key = image.tobytes()
-            if key in found:
-                continue
-            if len(found) == len(orbit) or np.any(network.images(orbit, image) == orbit):
-                return None
-            found[key] = image
-            todo.append(image)
-    return todo
 
 
 def _find_automorphisms(network: Network, fixed: list[int]) -> list[IntArray]:
