@@ -28,7 +28,7 @@ from topodesign.compiler.onesided.switched import program_through_switch
 from topodesign.fabrics.drawing import duplex
 from topodesign.fabrics.fabric import Fabric
 from topodesign.plans.plan_ops import list_relays
-from topodesign.runtime.mscclpp.check import PlanReport, check_plan, prepare, prove
+from topodesign.runtime.mscclpp.check import PlanReport, check_plan, prepare
 from topodesign.runtime.mscclpp.parse import parse_plan
 from topodesign.schedulers.scheduling import schedule
 
@@ -176,7 +176,7 @@ ALLREDUCE = ("allreduce", "Simple", False)
 @pytest.mark.parametrize(
     ("change", "verdict", "words"),
     [
-        (lambda ops: ops.__delitem__(slice(0, 2)), "race", "glres reads i[3] of rank 0"),
+        (lambda ops: ops.__delitem__(slice(0, 2)), "deadlock", "waits for a signal"),
         (lambda ops: ops.__delitem__(0), "deadlock", "waits for a signal"),
         (lambda ops: ops.__delitem__(2), "race", "glres"),
         (lambda ops: ops.__delitem__(4), "race", "written by rank 3"),
@@ -224,7 +224,7 @@ def test_the_layers_fit() -> None:
     assert len(body.ranks) == 8
     assert len(body.links) == 28
     assert not list(Mscclpp().lint(program, Options("mscclpp", "some", place=plan.place)))
-    assert not prove(prepare(parse_plan(made("dgx_h100(1)", *ALLREDUCE).text)).machine())
+    assert not prepare(parse_plan(made("dgx_h100(1)", *ALLREDUCE).text)).machine().prove().list_findings()
 
 
 def test_shards_that_are_said_to_be_equal_are() -> None:

@@ -12,7 +12,7 @@ and has no deadlock and no race; and all of them, one after another on one memor
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -30,12 +30,11 @@ from topodesign.runtime.machine.layout import Layout
 from topodesign.runtime.machine.machine import Machine
 from topodesign.runtime.manifest import MANIFEST, Manifest, read_manifest
 from topodesign.runtime.msccl.check import prepare_machine
-from topodesign.runtime.msccl.check import prove as prove_program
 from topodesign.runtime.msccl.legal import limits, mismatches, out_of_bounds
 from topodesign.runtime.msccl.operations import load
 from topodesign.runtime.msccl.parse import Program, XmlError, parse_xml
 from topodesign.runtime.msccl.profiles import RuntimeProfile, get_profile
-from topodesign.runtime.mscclpp.check import Prepared, names, prove
+from topodesign.runtime.mscclpp.check import Prepared, names
 from topodesign.runtime.mscclpp.limits import illegal
 from topodesign.runtime.mscclpp.parse import ExecutionPlan, PlanError, parse_plan
 from topodesign.runtime.report import Finding, Report, first
@@ -205,7 +204,7 @@ def _of_msccl(manifest: Manifest, programs: Sequence[Program]) -> list[Finding]:
         if findings:
             return findings
         machines.append(prepare_machine(program, profile, table, layout, judged=number == len(programs) - 1))
-    return _in_turn(manifest, machines, lambda machine: prove_program(machine)[0])
+    return _in_turn(manifest, machines)
 
 
 def _of_mscclpp(manifest: Manifest, programs: Sequence[ExecutionPlan]) -> list[Finding]:
@@ -227,12 +226,10 @@ def _of_mscclpp(manifest: Manifest, programs: Sequence[ExecutionPlan]) -> list[F
         Prepared(one.plan, one.layout, cells).machine(1, judged=number == len(made) - 1)
         for number, one in enumerate(made)
     )
-    return _in_turn(manifest, machines, prove)
+    return _in_turn(manifest, machines)
 
 
-def _in_turn(
-    manifest: Manifest, machines: Iterable[Machine], prove_one: Callable[[Machine], list[Finding]]
-) -> list[Finding]:
+def _in_turn(manifest: Manifest, machines: Iterable[Machine]) -> list[Finding]:
     """Run programs one after another on the workspace.
 
     Return what is wrong with the first that is.
@@ -243,7 +240,7 @@ def _in_turn(
         cells = (first_cell[:, None] + np.arange(manifest.workspace * machine.cells)).reshape(-1)
         if kept is not None:
             machine.resume(cells, *kept)
-        if found := prove_one(machine):
+        if found := machine.prove().list_findings():
             return [replace(one, message=f"phase {number}: {one.message}") for one in found]
         kept = machine.end.values[cells], machine.end.known[cells]
     return []

@@ -21,7 +21,7 @@ from topodesign.collectives import COLLECTIVES
 from topodesign.compiler.compilation import compile_plan
 from topodesign.plans.plan import Plan
 from topodesign.runtime.mscclpp import check as check_module
-from topodesign.runtime.mscclpp.check import PlanReport, check_plan, names, prepare, prove
+from topodesign.runtime.mscclpp.check import PlanReport, check_plan, names, prepare
 from topodesign.runtime.mscclpp.limits import EXECUTOR, allocation_multiple, context, contexts, count_addressed
 from topodesign.runtime.mscclpp.parse import ExecutionPlan, parse_plan
 from topodesign.schedulers.scheduling import schedule
@@ -82,7 +82,7 @@ def other(document: Document, **more: Any) -> list[str]:
 def executed(document: Document) -> list[str]:
     """What is found by running it alone, without the rules on sizes."""
     run = prepare(parse_plan(json.dumps(document)))
-    return [str(one) for one in run.findings or prove(run.machine())]
+    return [str(one) for one in run.findings or run.machine().prove().list_findings()]
 
 
 def check(document: Document) -> PlanReport:

@@ -15,25 +15,6 @@ from topodesign.compiler.ir import Program
 Spot = tuple[int, int, int]  # rank, threadblock and place in its actions
 
 
-class Deed(Enum):
-    """Kind of an action."""
-
-    SEND = "send"
-    RECEIVE = "receive"  # target = received
-    ADD = "add"  # target = source + received
-    COPY = "copy"
-    REDUCE = "reduce"  # target = target + source
-
-
-_DEEDS = {
-    Kind.SEND: Deed.SEND,
-    Kind.RECEIVE: Deed.RECEIVE,
-    Kind.RECEIVE_REDUCE_COPY: Deed.ADD,
-    Kind.COPY: Deed.COPY,
-    Kind.REDUCE: Deed.REDUCE,
-}
-
-
 class Way(Enum):
     """Transport of a message."""
 
@@ -71,7 +52,7 @@ class Action:
     messages that it adds.
     """
 
-    deed: Deed
+    kind: Kind
     source: Region | None
     target: Region | None
     count: int
@@ -114,16 +95,16 @@ def actions_of(program: Program, remote: Callable[[int, int], bool]) -> Actions:
     receives: dict[tuple[int, int, int], list[Spot]] = defaultdict(list)
     waits = list(zip(own.other.tolist(), own.position.tolist(), strict=True))
     waited = [waits[low:high] for low, high in pairwise(own.waits.tolist())]
-    deeds = [_DEEDS[KINDS[kind]] for kind in own.kind.tolist()]
+    kinds = [KINDS[kind] for kind in own.kind.tolist()]
     regions = (map(_region, column.tolist()) for column in (own.source, own.target))
-    actions = [Action(*row) for row in zip(deeds, *regions, own.size.tolist(), waited, strict=True)]
+    actions = [Action(*row) for row in zip(kinds, *regions, own.size.tolist(), waited, strict=True)]
     blocks = zip(*(column.tolist() for column in own[:4]), pairwise(own.first.tolist()), strict=True)
     for rank, send, receive, channel, (low, high) in blocks:
         number, line = len(made.blocks[rank]), actions[low:high]
         for at, one in enumerate(line):
-            if one.deed is Deed.SEND:
+            if one.kind is Kind.SEND:
                 sends[rank, send, channel].append((rank, number, at))
-            elif one.deed in {Deed.RECEIVE, Deed.ADD}:
+            elif one.kind in {Kind.RECEIVE, Kind.RECEIVE_REDUCE_COPY}:
                 receives[receive, rank, channel].append((rank, number, at))
         made.blocks[rank].append(line)
     for link in sorted(sends):
@@ -149,7 +130,7 @@ def merge_additions(actions: Actions, most: int) -> None:
         gone: set[tuple[int, int]] = set()
         for block, line in enumerate(blocks):
             for at, last in enumerate(line):
-                while last.deed is Deed.ADD and last.source == last.target:
+                while last.kind is Kind.RECEIVE_REDUCE_COPY and last.source == last.target:
                     before = next((wait for wait in last.waits if _joins(blocks, wait, last, awaited[wait])), None)
                     if before is None or before[0] == block:
                         break
@@ -175,7 +156,7 @@ def _joins(blocks: list[list[Action]], spot: tuple[int, int], last: Action, awai
     """Return whether only ``last`` continues the sum of an action."""
     block, at = spot
     first, rest = blocks[block][at], blocks[block][at + 1 :]
-    same = first.deed is Deed.ADD and (first.target, first.count) == (last.source, last.count)
+    same = first.kind is Kind.RECEIVE_REDUCE_COPY and (first.target, first.count) == (last.source, last.count)
     free = all(not _overlap(one, region, last) for one in rest for region in (one.source, one.target))
     return same and awaited == 1 and free
 
@@ -204,7 +185,7 @@ def _without(actions: Actions, rank: int, gone: set[tuple[int, int]]) -> None:
         for at, action in enumerate(line):
             action.waits = [places[wait] for wait in action.waits]
             for message in action.messages:
-                if action.deed is Deed.SEND:
+                if action.kind is Kind.SEND:
                     message.sender = (rank, block, at)
                 else:
                     message.receiver = (rank, block, at)

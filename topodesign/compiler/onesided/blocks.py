@@ -12,9 +12,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Literal
 
-from topodesign.compiler.instructions import Buffer, Region
+from topodesign.compiler.instructions import Buffer, Kind, Region
 from topodesign.compiler.ir import Program
-from topodesign.compiler.onesided.actions import Action, Actions, Deed, Message, Way, merge_additions
+from topodesign.compiler.onesided.actions import Action, Actions, Message, Way, merge_additions
 from topodesign.compiler.onesided.order import Order
 from topodesign.compiler.options import Protocol
 
@@ -116,7 +116,7 @@ def _choose_ways(protocol: Protocol, actions: Actions) -> None:
     for one in actions.messages:
         largest[one.link] = max(largest[one.link], one.count)
     for one in actions.messages:
-        adds = actions.at(one.receiver).deed is Deed.ADD
+        adds = actions.at(one.receiver).kind is Kind.RECEIVE_REDUCE_COPY
         if protocol == "LL":
             one.way = Way.PACKET
             one.landing = Region(Buffer.SCRATCH, packets[one.receiver[0]])
@@ -253,7 +253,7 @@ class _Writer:
             acquires = self._acquires.get((block, at), [])
             if acquires:
                 group.append(Operation("sem_acquire", semaphores=tuple(acquires)))
-            group += self._send(action) if action.deed is Deed.SEND else self._other(action)
+            group += self._send(action) if action.kind is Kind.SEND else self._other(action)
             releases = self._releases.get((block, at), [])
             if releases:
                 group.append(Operation("sem_release", semaphores=tuple(releases)))
@@ -297,7 +297,7 @@ class _Writer:
         target = Operand(action.target, count)
         if message is None:
             source = Operand(action.source or action.target, count)
-            if action.deed is Deed.COPY:
+            if action.kind is Kind.COPY:
                 yield Operation("copy", (source,), (target,))
             else:
                 yield Operation("re", (target, source), (target,))
@@ -306,7 +306,7 @@ class _Writer:
         landed = Operand(message.landing or action.target, count, packets=message.way is Way.PACKET)
         mine = Operand(action.source or action.target, count)
         if message.way is Way.PACKET:
-            if action.deed is not Deed.ADD:
+            if action.kind is not Kind.RECEIVE_REDUCE_COPY:
                 yield Operation("upkt", (landed,), (target,))
                 return
             more = [Operand(one.landing or action.target, count, packets=True) for one in action.more]
@@ -319,7 +319,7 @@ class _Writer:
             sent = self.actions.at(message.sender).source
             if sent is not None:
                 yield Operation("rre", (mine, Operand(sent, count, link[0])), (target,), link)
-        elif action.deed is Deed.ADD:
+        elif action.kind is Kind.RECEIVE_REDUCE_COPY:
             yield Operation("re", (mine, landed), (target,))
         if id(message) in self.signals.reads:
             yield Operation("signal", link=link)

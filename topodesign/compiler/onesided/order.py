@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topodesign.base.memory import check_memory
-from topodesign.compiler.instructions import Region
-from topodesign.compiler.onesided.actions import Action, Actions, Deed, Message, Spot, Way
+from topodesign.compiler.instructions import Kind, Region
+from topodesign.compiler.onesided.actions import Action, Actions, Message, Spot, Way
 
 Clock = NDArray[np.int32]  # by threadblock, how many of its actions are known to be over
 
@@ -97,7 +97,7 @@ class Order:
                 action = line[at[number]]
                 spot = (rank, block, at[number])
                 missing: object = next(((rank, *w) for w in action.waits if at[self.number[rank, w[0]]] <= w[1]), None)
-                receives = action.message is not None and action.deed is not Deed.SEND
+                receives = action.message is not None and action.kind is not Kind.SEND
                 if missing is None and receives:
                     missing = next((id(one) for one in action.messages if id(one) not in sent), None)
                 if missing is not None:
@@ -106,7 +106,7 @@ class Order:
                 told = reduce(np.maximum, [sent.pop(id(one)) for one in action.messages]) if receives else None
                 self._do(spot, action, told)
                 at[number] += 1
-                if action.deed is Deed.SEND:
+                if action.kind is Kind.SEND:
                     sent[id(action.message)] = self.clocks[number].copy()
                     ready.extend(waiting.pop(id(action.message), []))
                 if spot in self._wanted:
@@ -127,7 +127,7 @@ class Order:
                 return
             self._touch(spot, landing, action.count, writes=False)
         self._touch(spot, action.source, action.count, writes=False)
-        if action.deed is Deed.REDUCE:
+        if action.kind is Kind.REDUCE:
             self._touch(spot, action.target, action.count, writes=False)
         for place in self._all(spot[0], action.target, action.count):
             for other in _users(place):
@@ -175,7 +175,7 @@ class Order:
     def _read_by_others(self, spot: Spot) -> Message | None:
         action = self.actions.at(spot)
         message = action.message
-        if action.deed is not Deed.SEND or message is None:
+        if action.kind is not Kind.SEND or message is None:
             return None
         late = message.way is Way.READ or (message.way is Way.PUT and message.remote)
         return message if late else None

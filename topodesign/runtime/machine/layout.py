@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
 
+from topodesign.base.compiled import Ints
 from topodesign.collectives import Collective
 
 _SEGMENT = 2**40  # buffers of a rank start at multiples of it, so that no two overlap
@@ -75,6 +76,20 @@ class Layout:
     def segment(self, rank: int, buffer: str) -> tuple[int, int]:
         """Return address and size in chunks of a buffer."""
         return self._segments[rank][buffer]
+
+    def number_cells(self, scratch: Sequence[int], cells: int = 1) -> tuple[Ints, Ints]:
+        """Return the first cells of buffers, shape (ranks, 3), and of ranks, with the end.
+
+        Input and output have ``cells`` for each chunk; the cells of scratch come behind them.
+        """
+        base, first = np.zeros((self.ranks, 3), dtype=np.int64), np.zeros(self.ranks + 1, dtype=np.int64)
+        for rank, size in enumerate(scratch):
+            (i, inputs), (o, outputs) = (self.segment(rank, name) for name in "io")
+            o = o if self.inplace else inputs
+            end = max(i + inputs, o + outputs)
+            base[rank] = first[rank] + np.array((i, o, end)) * cells
+            first[rank + 1] = first[rank] + end * cells + size
+        return base, first
 
     def blocks(self, rank: int) -> Iterator[tuple[int, int, int | None]]:
         """Yield offset, input chunk and its rank of every block of a rank's output."""

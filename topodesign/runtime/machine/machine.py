@@ -100,6 +100,11 @@ class Proof:
     left: list[Finding]  # signals that nobody waits for
     longest: int
 
+    def list_findings(self) -> list[Finding]:
+        """Return what is wrong in some order of execution: findings of the first kind there is."""
+        kinds = self.chances, self.deadlock, self.races, self.unknown, self.wrong, self.left
+        return next((some[:MAX_FINDINGS] for some in kinds if some), [])
+
 
 def make_runs(
     layout: Layout,

@@ -281,18 +281,8 @@ def _find_cells(layout: Layout, table: Table) -> tuple[Ints, int]:
     ):
         here = name == BUFFERS.index("s")
         np.maximum.at(used, table.rank[table.thread[one[here]]], at[here] + table.chunks[one[here]])
-    base = np.zeros((layout.ranks, len(BUFFERS)), dtype=np.int64)
-    total = 0
-    for rank, scratch in enumerate(used.tolist()):
-        end = None
-        segments = [(*layout.segment(rank, name), name) for name in "io"]
-        for start, size, buffer in sorted([*segments, (layout.segment(rank, "s")[0], scratch, "s")]):
-            if end is None or start >= end:
-                shift, end = total - start, start
-            base[rank, BUFFERS.index(buffer)] = start + shift
-            end = max(end, start + size)
-            total = end + shift
-    return base, total
+    base, first = layout.number_cells(used.tolist())
+    return base, int(first[-1])
 
 
 def _find_awaited(table: Table) -> Ints:

@@ -180,7 +180,10 @@ def _root(program: Program, table: Table, *, inplace: bool) -> int:
 def decide(program: Program, profile: RuntimeProfile, table: Table, layout: Layout) -> tuple[list[Finding], int]:
     """Return findings of a layout, and the longest message chain."""
     findings = first(out_of_bounds(table, layout))
-    return (findings, 0) if findings else prove(prepare_machine(program, profile, table, layout))
+    if findings:
+        return findings, 0
+    found = prepare_machine(program, profile, table, layout).prove()
+    return found.list_findings(), found.longest
 
 
 def prepare_machine(
@@ -190,15 +193,6 @@ def prepare_machine(
     piece = profile.smallest_piece(program.proto, profile.largest_call(program.max_bytes), program.nchunksperloop)
     late = _is_unsettled(program, profile)
     return build_machine(table, layout, profile.slots[program.proto], piece=piece, unsettled=late, judged=judged)
-
-
-def prove(machine: Machine) -> tuple[list[Finding], int]:
-    """Return what is wrong in some order of execution, and the longest chain of messages.
-
-    What is found is a deadlock; or races, then uninitialised reads; or, if there are none, wrong results.
-    """
-    found = machine.prove()
-    return found.deadlock or [*found.races, *found.unknown] or found.wrong, found.longest
 
 
 def _is_unsettled(program: Program, profile: RuntimeProfile) -> bool:
@@ -223,7 +217,7 @@ def _safe(program: Program, profile: RuntimeProfile, table: Table, root: int | N
         middle = (low + piece) // 2
         ends = build_machine(table, layouts[0], slots, piece=middle, data=False).ends()
         low, piece = (low, middle) if ends else (middle + 1, piece)
-    if any(prove(build_machine(table, one, slots, piece=piece, unsettled=late))[0] for one in layouts):
+    if any(build_machine(table, one, slots, piece=piece, unsettled=late).prove().list_findings() for one in layouts):
         return 0
     return profile.largest_of_piece(program.proto, piece, program.nchunksperloop)
 

@@ -73,10 +73,7 @@ class _Plan:
             owner[own[own >= 0]] = memory.ranks + b
         places = [to for one in self._works for to in (*one.sources, *one.targets)]
         sources = list(accumulate((len(one.sources) + len(one.targets) for one in self._works), initial=0))
-        base = [
-            {name: low + at for name, (at, _) in row.items()}
-            for low, row in zip(memory.first, memory.base, strict=False)
-        ]
+        base = memory.places.tolist()
         rows: tuple[Sequence[int], ...] = (
             [key[0] for key in self._keys],
             list(accumulate((len(program.blocks[key]) for key in self._keys), initial=0)),
@@ -98,7 +95,7 @@ class _Plan:
             [one.size for one in self._works],
             [-1] * len(self._works),
             readers.tolist(),
-            [base[one.rank][one.buffer] + one.start + one.shift for one in places],
+            [base[one.rank]["ios".index(one.buffer)] + one.start + one.shift for one in places],
             [memory.count_added(one) for one in places],
             [1 + one.packets for one in places],
             [0 if len(post) == 3 else memory.semaphore(*post) for post in self.posts],
@@ -190,5 +187,5 @@ def build_machine(
 ) -> Machine:
     """Return a plan for the machine, with the callers of some launches."""
     plan = _Plan(program, memory)
-    runs = make_runs(memory.layout, memory.buffers(), cells=program.cells, launches=launches, judged=judged, sent=sent)
+    runs = make_runs(memory.layout, memory.places, cells=program.cells, launches=launches, judged=judged, sent=sent)
     return Machine(plan.columns, runs, plan, memory.layout, int(memory.first[-1]), cells=program.cells)

@@ -134,7 +134,7 @@ def check_plan(plan: ExecutionPlan, *, root: int | None = None) -> PlanReport:
     run = prepare(plan, root)
     findings = run.findings
     if not findings:
-        findings = prove(run.machine())
+        findings = run.machine().prove().list_findings()
     return report(
         findings,
         modes=(mode,),
@@ -143,13 +143,6 @@ def check_plan(plan: ExecutionPlan, *, root: int | None = None) -> PlanReport:
         usage=_usage(plan, run.program),
         calls=_calls(plan),
     )
-
-
-def prove(machine: Machine) -> list[Finding]:
-    """Return the findings of the first wrong kind, in any order of execution."""
-    found = machine.prove()
-    first_kinds = [*found.races, *found.chances], found.deadlock, found.unknown, found.wrong, found.left
-    return next((some[:MAX_FINDINGS] for some in first_kinds if some), [])
 
 
 def _chunks(plan: ExecutionPlan, collective: Collective) -> int:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from topodesign.runtime.machine.layout import Layout
 from topodesign.runtime.mscclpp.steps import Place, Program
 
 
 class Memory:
     """Cells of all ranks.
+
+    ``places`` are the first cells of input, output and scratch of each rank, ``first`` those of ranks, with the end.
 
     ``scratch`` and ``halves`` are the cells of scratch of each rank, and how many it adds to addresses in scratch in
     every other launch; ``semaphores`` the initial values of those of each rank.
@@ -32,33 +32,16 @@ class Memory:
         self.cells = program.cells
         self._semaphores = semaphores
         self._wide = 2 if packets else 1
-        self.base: list[dict[str, tuple[int, int]]] = []
-        sizes = []
-        for rank in range(self.ranks):
-            (i, i_size), (o, o_size), (_, chunks) = (layout.segment(rank, name) for name in "ios")
-            if not layout.inplace:
-                o = i_size
-            end = max(i + i_size, o + o_size)
-            self.base.append(
-                {
-                    "i": (i * self.cells, i_size * self.cells),
-                    "o": (o * self.cells, o_size * self.cells),
-                    "s": (end * self.cells, chunks * self._wide * self.cells),
-                }
-            )
-            sizes.append(end * self.cells + scratch[rank])
+        self.places, self.first = layout.number_cells(scratch, self.cells)
+        widths = {"i": self.cells, "o": self.cells, "s": self.cells * self._wide}
+        self.base: list[
+            dict[str, tuple[int, int]]
+        ] = [  # of each rank, from its first cell: where buffers begin, and cells
+            {name: (at, layout.segment(rank, name)[1] * widths[name]) for name, at in zip("ios", row, strict=True)}
+            for rank, row in enumerate((self.places - self.first[:-1, None]).tolist())
+        ]
         self._scratch = scratch
         self._halves = halves
-        self.first = np.concatenate(([0], np.cumsum(sizes)))  # cell of every rank among those of all
-
-    def buffers(self) -> np.ndarray[tuple[int, int], np.dtype[np.int64]]:
-        """Return the first cell of input, output and scratch of each rank, among those of all.
-
-        Shape (ranks, 3).
-        """
-        return np.array(
-            [[low + row[name][0] for name in "ios"] for low, row in zip(self.first, self.base, strict=False)]
-        )
 
     def count_added(self, place: Place) -> int:
         """Return the cells added to an address in every other launch."""
