@@ -174,7 +174,7 @@ def _score(topology: Topology, steps: int) -> Fraction | None:
         both = [price_at_least(one, _SOURCES) for one in (topology, topology.transpose())]
     except DisconnectedError:
         return None
-    return both[0].averaged(both[1]).bandwidth if max(one.steps for one in both) <= steps else None
+    return both[0].average_with(both[1]).bandwidth if max(one.steps for one in both) <= steps else None
 
 
 def above_goals(topology: Topology, steps: int) -> int | None:
