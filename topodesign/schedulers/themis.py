@@ -89,7 +89,7 @@ def _make(request: Request) -> list[Plan]:
     copies = gather_grid(sizes, orders, [rescale(plan, many) for plan in plans])
     sums = reverse(gather_grid(sizes, orders, [rescale(plan, many) for plan in back]))
     made = {ALLGATHER: copies, REDUCE_SCATTER: sums}.get(collective) or allreduce(sums, copies)
-    timed = request.timed(made)
+    timed = request.time_rounds(made)
     shared = SharedLinks(topology, (timed,), np.zeros((1, len(topology.src)), dtype=np.int64))
     in_turn = shared.remains - timed.lo // many * (int(shared.remains.max()) + 1)
     timed = min((shared.time_streams(urgency)[0] for urgency in (shared.remains, in_turn)), key=lambda one: one.time)
