@@ -92,7 +92,7 @@ def test_a_wiring_grows_and_shrinks_without_downtime(panels: int, old: str, new:
     check_growth(plan, found, space)
     assert {one.host for one in found.laid} == set(found.after.hosts) - set(plan.hosts)
     assert {one.host for one in found.drawn} == set(plan.hosts) - space.host.keys()
-    assert found.work[-1].after is not None
+    assert found.stages[-1].lit_after is not None
 
 
 @pytest.mark.dear
@@ -127,7 +127,7 @@ def test_patches_of_a_switch_that_goes_are_lost_and_counted(tmp_path: Path) -> N
     assert set(on_it) <= set(found.change.removed)
     assert found.moves == found.change.at_least == len(on_it)
     assert f"at panel {gone}, which goes" in str(found)
-    assert {panel for one in found.work for panel, _ in one.walk.visits} >= {gone, "new"}
+    assert {panel for one in found.stages for panel, _ in one.walk.visits} >= {gone, "new"}
     write_change(found, tmp_path / "change")
     check_growth(plan, found, other)
 

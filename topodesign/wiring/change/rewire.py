@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 
 from topodesign.base.arguments import as_integer, as_seed
 from topodesign.base.claims import Among, Claim, fastest_of
-from topodesign.base.declared import Declared, key
+from topodesign.base.declared import key
 from topodesign.base.errors import InfeasibleError, ParameterError
 from topodesign.base.progress import iterate_with_progress
 from topodesign.base.records import Result
@@ -23,8 +23,8 @@ from topodesign.topology.topology import Topology
 from topodesign.wiring.change.change import fewest_moves
 from topodesign.wiring.change.grow import Moved, in_room, with_cables_moved, with_names_of
 from topodesign.wiring.change.patches import Change, as_simplex
-from topodesign.wiring.change.stages import Stage, Walk, stages, walk_of, with_less_way
-from topodesign.wiring.change.strength import Strength, is_told, strength
+from topodesign.wiring.change.stages import Stage, stages, with_less_way
+from topodesign.wiring.change.strength import is_told
 from topodesign.wiring.inventory.answers import extend_room
 from topodesign.wiring.inventory.devices import Fixed, interface_name
 from topodesign.wiring.inventory.files import InventoryLike, as_inventory
@@ -39,54 +39,16 @@ _ORDERS = 4  # orders of the hosts that are tried to walk less
 _MOST_ORDERED = 256  # hosts for which there is time to
 
 
-@dataclass(frozen=True, slots=True)
-class Work(Declared):
-    """Work of a stage: patches, walk, and link strength."""
-
-    stage: Stage
-    walk: Walk
-    during: Strength | None  # while it is done; None if not asked for
-    after: Strength | None  # when it is done; None if not asked for
-
-    KEYS = (
-        key(
-            "removed",
-            "Patches to be pulled.",
-            kind=tuple[str, ...],
-            value=lambda one: [c.cable for c in one.stage.removed],
-        ),
-        key(
-            "made",
-            "Patches to be plugged: name, and panel and port of both ends.",
-            kind=tuple[tuple[str, str, str, str, str], ...],
-            value=lambda one: [(c.cable, *c.a.place, *c.b.place) for c in one.stage.made],
-        ),
-        key("words=walk.lines", "What to do."),
-        key(
-            "panels",
-            "Panels in the order in which to go to them.",
-            kind=tuple[str, ...],
-            value=lambda one: [panel for panel, _ in one.walk.visits],
-        ),
-        key("walk_m=walk.metres", "Metres of that way; null where they are not known."),
-        key("dark=stage.dark", "Links that a host lacks meanwhile, at most."),
-        key("hosts=stage.after.nodes", "Hosts that reach each other when it is done, of those in the new wiring."),
-        "during after",
-    )
-
-
 @dataclass(frozen=True, repr=False)
 class Rewiring(Result):
     """Staged change of a wiring.
 
-    * ``strengths``: what the links that are lit can do during and after each stage; None if it was not asked for.
     * ``laid``, ``drawn``: fixed cables that have to come before, and that go.
     * ``cables``: fixed cables that move, from where to where, since no way was found that leaves all where they are.
     """
 
     change: Change  # the wiring before and after, and the patches to move
     stages: tuple[Stage, ...]  # what is moved together, in this order; none if nothing has to move
-    strengths: tuple[tuple[Strength, Strength], ...] | None
     laid: tuple[Fixed, ...] = ()
     drawn: tuple[Fixed, ...] = ()
     cables: tuple[tuple[Fixed, Fixed], ...] = ()
@@ -103,7 +65,7 @@ class Rewiring(Result):
         key("kept=change.kept", "Patches that stay."),
         "claims",
         key("hosts=after.hosts", "The host that is each node afterwards."),
-        "stages=work",
+        "stages",
         key(
             "cables_laid",
             "Fixed cables that have to be laid before: host, port, lane, panel and its port.",
@@ -136,17 +98,6 @@ class Rewiring(Result):
     def moves(self) -> int:
         """Number of patches to move, plug in or remove."""
         return self.change.moves
-
-    @cached_property
-    def walks(self) -> tuple[Walk, ...]:
-        """Walk through the panels of each stage."""
-        return tuple(walk_of(self.after, stage.removed, stage.made) for stage in self.stages)
-
-    @property
-    def work(self) -> tuple[Work, ...]:
-        """Work of each stage."""
-        told = self.strengths or ((None, None),) * len(self.stages)
-        return tuple(Work(stage, walk, *two) for stage, walk, two in zip(self.stages, self.walks, told, strict=True))
 
     @cached_property
     def cords_after(self) -> tuple[Cord, ...]:
@@ -186,14 +137,14 @@ class Rewiring(Result):
     @property
     def metres(self) -> Fraction | None:
         """Metres walked in all stages; None if unknown."""
-        ways = [walk.metres for walk in self.walks if walk.metres is not None]
-        return sum(ways, Fraction(0)) if len(ways) == len(self.walks) else None
+        ways = [stage.walk.metres for stage in self.stages if stage.walk.metres is not None]
+        return sum(ways, Fraction(0)) if len(ways) == len(self.stages) else None
 
     def to_records(self) -> list[dict[str, Any]]:
         """Return one row per line of work, in order."""
         return [
-            {"stage": number, "dark": one.stage.dark, "panel": panel, "instruction": line}
-            for number, one in enumerate(self.work, start=1)
+            {"stage": number, "dark": one.dark, "panel": panel, "instruction": line}
+            for number, one in enumerate(self.stages, start=1)
             for panel, lines in one.walk.visits
             for line in lines
         ]
@@ -240,14 +191,16 @@ class Rewiring(Result):
         except InfeasibleError as error:
             lines += ["", f"buy in addition: {error}"]
         grows = len(set(self.after.hosts) - set(self.change.before.hosts)) > 0
-        for number, one in enumerate(self.work, start=1):
-            stage, walk = one.stage, one.walk
+        for number, stage in enumerate(self.stages, start=1):
+            walk = stage.walk
             count = count_noun(max(len(stage.removed), len(stage.made)), "move")
             dark = f"a host has at most {count_noun(stage.dark, 'dark link')}"
             joined = f"{stage.after.nodes} hosts, " if grows else ""
             way = f"; {format_metres(walk.metres)} m to walk" if walk.metres else ""
             lines += ["", f"stage {number} of {len(self.stages)}: {count}; {dark}{way}"]
-            lines += [] if one.during is None else [f"  meanwhile: {one.during}", f"  then: {joined}{one.after}"]
+            lines += (
+                [f"  meanwhile: {stage.lit_during}", f"  then: {joined}{stage.lit_after}"] if stage.lit_during else []
+            )
             if len(walk.visits) == 1:
                 lines += [f"  {line}" for line in walk.lines]
             else:
@@ -372,13 +325,9 @@ def change_wiring(
     found = stages(change, most)
     if walk:
         change, found = _shorten_walks(moved, change, found, kept, own=own, most_dark=most, seed=seed)
-    told, speed = None, before.speed
     if is_told(throughput, topology.nodes):
-        told = tuple(
-            (strength(stage.during, speed), strength(stage.after, speed))
-            for stage in iterate_with_progress(found, progress)
-        )
-    return Rewiring(change, found, told, moved.laid, moved.drawn, moved.moved, target, tuple(renamed.items()))
+        found = tuple(stage.with_strengths(before.speed) for stage in iterate_with_progress(found, progress))
+    return Rewiring(change, found, moved.laid, moved.drawn, moved.moved, target, tuple(renamed.items()))
 
 
 def _grow_topology(plan: WiringPlan, nodes: int, inventory: Inventory | None) -> tuple[str, Topology]:
@@ -421,7 +370,7 @@ def _shorten_walks(
     seed: int,
 ) -> tuple[Change, tuple[Stage, ...]]:
     """Return a change and stages with less walking, if found."""
-    best = Rewiring(change, found, None)
+    best = Rewiring(change, found)
     if best.metres is None:
         raise ParameterError("to walk less, the inventory requires the coordinates of the racks of all panels (racks:)")
     orders = _ORDERS if hosts is None and len(change.after.hosts) <= _MOST_ORDERED else 1
@@ -434,7 +383,7 @@ def _shorten_walks(
                 split = stages(one, most_dark)
             except InfeasibleError:
                 continue
-            candidate = Rewiring(one, split, None)
+            candidate = Rewiring(one, split)
             metres = candidate.metres
             if metres is not None and best.metres is not None and (one.moves, metres) < (best.moves, best.metres):
                 best = candidate

@@ -16,17 +16,19 @@ from __future__ import annotations
 import itertools
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
+from topodesign.base.declared import Declared, key
 from topodesign.base.errors import InfeasibleError, ParameterError
 from topodesign.base.wording import count_noun
 from topodesign.topology.topology import Topology
 from topodesign.wiring.change.patches import Change, Job, Key, Patches, Spot, jobs
+from topodesign.wiring.change.strength import Strength, strength
 from topodesign.wiring.inventory.inventory import Inventory, distance
 from topodesign.wiring.plan.cross_connects import CrossConnect, End, fibres
 from topodesign.wiring.plan.plan import WiringPlan
@@ -34,21 +36,56 @@ from topodesign.wiring.plan.proof import check_plan
 
 
 @dataclass(frozen=True)
-class Stage:
+class Stage(Declared):
     """Patches that are moved in one stage.
 
-    ``removed``, ``made``: what is taken out first, and what is plugged in then. ``dark``: most links of a host, out or
-    in, that are dark meanwhile: that are taken out, or were before and have not got others in their place yet.
-    ``during``, ``after``: the links that are lit meanwhile and afterwards, between the hosts that are in both wirings,
-    afterwards with those that have come and reach all of them, and after the last stage between all of the new one;
-    numbered in its order.
+    * ``removed``, ``made``: what is taken out first, and what is plugged in then.
+    * ``walk``: the way through the panels.
+    * ``dark``: most links of a host, out or in, that are dark meanwhile: that are taken out, or were before and have
+      not got others in their place yet.
+    * ``during``, ``after``: the links that are lit meanwhile and afterwards, between the hosts that are in both
+      wirings, afterwards with those that have come and reach all of them, and after the last stage between all of the
+      new one; numbered in its order.
     """
 
     removed: tuple[CrossConnect, ...]
     made: tuple[CrossConnect, ...]
+    walk: Walk
     dark: int
     during: Topology
     after: Topology
+    lit_during: Strength | None = None  # while it is done; None if not asked for
+    lit_after: Strength | None = None  # when it is done; None if not asked for
+
+    KEYS = (
+        key(
+            "removed",
+            "Patches to be pulled.",
+            kind=tuple[str, ...],
+            value=lambda one: [c.cable for c in one.removed],
+        ),
+        key(
+            "made",
+            "Patches to be plugged: name, and panel and port of both ends.",
+            kind=tuple[tuple[str, str, str, str, str], ...],
+            value=lambda one: [(c.cable, *c.a.place, *c.b.place) for c in one.made],
+        ),
+        key("words=walk.lines", "What to do."),
+        key(
+            "panels",
+            "Panels in the order in which to go to them.",
+            kind=tuple[str, ...],
+            value=lambda one: [panel for panel, _ in one.walk.visits],
+        ),
+        key("walk_m=walk.metres", "Metres of that way; null where they are not known."),
+        key("dark", "Links that a host lacks meanwhile, at most."),
+        key("hosts=after.nodes", "Hosts that reach each other when it is done, of those in the new wiring."),
+        "during=lit_during after=lit_after",
+    )
+
+    def with_strengths(self, speed: Fraction) -> Stage:
+        """Return the stage with what its lit links of ``speed`` bit/s can do."""
+        return replace(self, lit_during=strength(self.during, speed), lit_after=strength(self.after, speed))
 
 
 def stages(change: Change, most_dark: int | None) -> tuple[Stage, ...]:
@@ -78,7 +115,7 @@ class _Work:
 
     def __init__(self, change: Change) -> None:
         self.hosts = tuple(host for host in change.after.hosts if host in change.before.node)
-        self.last_hosts = change.after.hosts
+        self.wanted, self.last_hosts = change.after, change.after.hosts
         self.patches = [*change.before.connects, *change.made]
         old = len(change.before.connects)
         self.lit = np.arange(len(self.patches)) < old
@@ -130,11 +167,11 @@ class _Work:
         made = [number for number in (self.made[job] for job in jobs) if number is not None]
         self.lit[made] = True
         for number in gone:  # a fibre that nothing is plugged into again is not missed any longer
-            for key, again in zip(self.keys[number], self.replaced[number], strict=True):
-                self.dark[key] -= not again
+            for fibre, again in zip(self.keys[number], self.replaced[number], strict=True):
+                self.dark[fibre] -= not again
         for number in made:
-            for key, filled in zip(self.keys[number], self.filled[number], strict=True):
-                self.dark[key] -= filled
+            for fibre, filled in zip(self.keys[number], self.filled[number], strict=True):
+                self.dark[fibre] -= filled
         done = set(jobs)
         left = [[job for job in chain if job not in done] for chain in self.chains]
         self.open = [job for job in self.open if job not in done]
@@ -145,8 +182,8 @@ class _Work:
         hosts = self._connect_hosts() if self.open or self.chains else self.last_hosts
         known = next((graph for graph in (self.graph, self.whole) if graph.hosts == hosts), None)
         after = (known or _Graph(hosts, self.patches)).topology(self.lit)
-        removed = tuple(self.patches[number] for number in gone)
-        return Stage(removed, tuple(self.patches[number] for number in made), dark, during, after)
+        removed, come = (tuple(self.patches[number] for number in some) for some in (gone, made))
+        return Stage(removed, come, walk_of(self.wanted, removed, come), dark, during, after)
 
     def _connect_hosts(self) -> tuple[str, ...]:
         """Return the common hosts, with connected new hosts."""
@@ -211,8 +248,8 @@ class _Work:
 
     def _darken(self, patches: Iterable[int], sign: int) -> None:
         for number in patches:
-            for key in self.keys[number]:
-                self.dark[key] += sign
+            for fibre in self.keys[number]:
+                self.dark[fibre] += sign
 
 
 class _Graph:
