@@ -15,7 +15,7 @@ import numpy as np
 from topodesign.base.atomic import write_directory, write_whole
 from topodesign.base.declared import Declared, key
 from topodesign.base.entry_points import BACKENDS
-from topodesign.base.errors import InfeasibleError, ParameterError, TooLargeError, TopodesignError
+from topodesign.base.errors import InfeasibleError, ParameterError, TopodesignError
 from topodesign.base.options import read, takes
 from topodesign.base.records import Result
 from topodesign.base.wording import count_noun, with_article
@@ -25,7 +25,7 @@ from topodesign.compiler.frontends import rounds
 from topodesign.compiler.frontends.grain import Lowering, choices
 from topodesign.compiler.frontends.permutations import sent_of
 from topodesign.compiler.ir import Program
-from topodesign.compiler.limits import Limits
+from topodesign.compiler.limits import Limits, find_first
 from topodesign.compiler.options import CompileOptions, Threadblocks
 from topodesign.compiler.serving import Cut
 from topodesign.fabrics.fabric import Fabric
@@ -277,21 +277,19 @@ def _for_calls(lowering: Lowering, backend: Backend, settled: Options, plan: Pla
                 f"use sizes that are multiples of {step} bytes"
             )
         return program, backend.emit(program, settled), Cut(sizes, program.chunks, program.chunks, Fraction(0))
-    why: InfeasibleError | TooLargeError | None = None
-    for chunks, loss in choices(lowering, common, shares_of(plan.collective, ranks)):
-        try:
-            program = lowering.program(None if chunks == lowering.natural else chunks)
-            files = backend.emit(program, settled)
-        except (InfeasibleError, TooLargeError) as error:
-            why = why or error
-        else:
-            return program, files, Cut(sizes, program.chunks, lowering.natural, loss)
-    if why is not None:
-        raise why
-    raise InfeasibleError(
-        f"no number of chunks divides all of these calls, which have {common} as their common divisor; the schedule "
-        f"has {lowering.natural} chunks: use other sizes, or a schedule with fewer chunks"
-    )
+
+    def make(choice: tuple[int, Fraction]) -> tuple[Program, Files]:
+        program = lowering.program(None if choice[0] == lowering.natural else choice[0])
+        return program, backend.emit(program, settled)
+
+    found = choices(lowering, common, shares_of(plan.collective, ranks))
+    if not found:
+        raise InfeasibleError(
+            f"no number of chunks divides all of these calls, which have {common} as their common divisor; the "
+            f"schedule has {lowering.natural} chunks: use other sizes, or a schedule with fewer chunks"
+        )
+    (_, loss), (program, files), _ = find_first(found, make)
+    return program, files, Cut(sizes, program.chunks, lowering.natural, loss)
 
 
 def settle(plan: Plan, target: str, options: Any) -> tuple[Backend, Options]:

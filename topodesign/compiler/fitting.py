@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Unpack
 
-from topodesign.base.errors import InfeasibleError, ParameterError, TooLargeError
+from topodesign.base.errors import ParameterError
 from topodesign.base.options import takes
 from topodesign.compiler.compilation import Compiled, compile_plan
+from topodesign.compiler.limits import find_first
 from topodesign.compiler.options import CompileOptions
 from topodesign.plans.measure import compute_claim, per_root
 from topodesign.plans.plan import Plan
@@ -41,7 +42,7 @@ def compile_fitting(
     Raises
     ------
     InfeasibleError, TooLargeError
-        If nothing fits, as :func:`~topodesign.compiler.compilation.compile_plan` says of the smallest.
+        If nothing fits, as :func:`~topodesign.compiler.compilation.compile_plan` says of the best.
     TopodesignError
         As ``make_plan`` and :func:`~topodesign.compiler.compilation.compile_plan`.
 
@@ -53,34 +54,26 @@ def compile_fitting(
     """
     if not callable(make_plan):
         raise ParameterError(f"a function that makes a plan is needed, not {make_plan!r:.60}")
-    best = plan = make_plan(None)
-    why = None
+    best = make_plan(None)
+    plan, made, why = find_first(_list_plans(best, make_plan), lambda plan: compile_plan(plan, target, **options))
+    if why is None or not plan.has_trees:
+        return made
+    turn = ", one phase after the other" if best.has_trees and best.flow.concurrent else ""
+    note = f"with {per_root(plan.flow)}{turn}, since of the best ones {why}"
+    return replace(made, notes=(note, *made.notes), fewer_trees=note)
+
+
+def _list_plans(plan: Plan, make_plan: Callable[[int | None], Plan]) -> Iterator[Plan]:
+    """Yield a plan, then others with fewer and fewer trees per root."""
     while True:
-        try:
-            made = compile_plan(plan, target, **options)
-        except (InfeasibleError, TooLargeError) as error:
-            fewer = _fewer(plan)
-            if not fewer:
-                raise
-            why = why or str(error)
-            plan = make_plan(fewer)
+        yield plan
+        if (plan.has_trees and plan.flow.concurrent) or len(list_relays(plan)):
+            from topodesign.optima.question import Question  # noqa: PLC0415
+            from topodesign.optima.trees import smallest_number_of_trees  # noqa: PLC0415  seldom wanted
+
+            fewer = smallest_number_of_trees(Question(plan.fabric, plan.collective))
         else:
-            if why is None or not plan.has_trees:
-                return made
-            turn = ", one phase after the other" if _concurrent(best) else ""
-            note = f"with {per_root(plan.flow)}{turn}, since of the best ones {why}"
-            return replace(made, notes=(note, *made.notes), fewer_trees=note)
-
-
-def _fewer(plan: Plan) -> int:
-    """Return a smaller number of trees per root, or 0."""
-    if _concurrent(plan) or len(list_relays(plan)):
-        from topodesign.optima.question import Question  # noqa: PLC0415
-        from topodesign.optima.trees import smallest_number_of_trees  # noqa: PLC0415  seldom wanted
-
-        return smallest_number_of_trees(Question(plan.fabric, plan.collective))
-    return int(compute_claim(plan)["k"]) // 2 if plan.has_trees and not adds_at_ranks(plan) else 0
-
-
-def _concurrent(plan: Plan) -> bool:
-    return plan.has_trees and plan.flow.concurrent
+            fewer = int(compute_claim(plan)["k"]) // 2 if plan.has_trees and not adds_at_ranks(plan) else 0
+        if not fewer:
+            return
+        plan = make_plan(fewer)

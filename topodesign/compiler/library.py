@@ -15,7 +15,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from pathlib import Path
 from typing import Any, TypeAlias, Unpack
 
@@ -44,6 +44,7 @@ from topodesign.compiler.backends.backend import Files
 from topodesign.compiler.compilation import Compiled, compile_plan
 from topodesign.compiler.fitting import compile_fitting
 from topodesign.compiler.library_use import Use, call_script, uses_of
+from topodesign.compiler.limits import find_first
 from topodesign.compiler.options import LibraryOptions
 from topodesign.execution.levels import neighbours_of
 from topodesign.fabrics.fabric import Fabric
@@ -77,7 +78,8 @@ SIZES = tuple(4**power for power in range(5, 17))
 """Whole data in bytes at which plans are timed: 1 KiB to 4 GiB."""
 _MEASURED = ("collective", "method", "size", "time")
 _MEASURED_ROW = "a row such as allreduce,ring,1MiB,250us"
-_NOT_MADE = (InfeasibleError, ParameterError, ScheduleError, TooLargeError, TopologyError)
+_NOT_COMPILED = (InfeasibleError, ParameterError, TooLargeError)
+_NOT_MADE = (*_NOT_COMPILED, ScheduleError, TopologyError)
 Measured = Mapping[str, Mapping[str, Mapping[int, Fraction]]]
 """Seconds by collective, method, and bytes of the whole data."""
 Work: TypeAlias = "StepLike | Sequence[Collective | str]"
@@ -432,7 +434,7 @@ class _Maker:
                     self._compile_for_all(job, best, target, span, programs)
                 elif calls:
                     self._compile_for(job, candidates, target, span, programs)
-            except (InfeasibleError, ParameterError, TooLargeError) as error:
+            except _NOT_COMPILED as error:
                 if len(calls) > 1:
                     cut = calls[len(calls) // 2].size
                     self._add(job, candidates, replace(span, end=cut))
@@ -480,24 +482,21 @@ class _Maker:
         """
         best = candidates[span.best]
         rest = [one for one in candidates if one is not best]
-        sizes, why = tuple(filter(span.serves, job.calls)), None
-        for one in (best, *sorted(rest, key=lambda one: span.time(one, sizes[0]))):
-            if one.plan is None:
-                break
-            try:
-                made = self._programs(job, one.plan, target, span, sizes, inplace=None)
-            except (InfeasibleError, ParameterError, TooLargeError) as error:
-                why = why or error
-                continue
-            for own, compiled in zip(programs, made, strict=True):
-                own[f"{target}-inplace" if compiled.options.inplace else target] = dict(compiled.files)
-            cuts = {str(compiled.cut) for compiled in made if compiled.cut is not None and compiled.cut.loss}
-            self.notes += [f"{job.collective} {cut}" for cut in sorted(cuts)]
-            if why is not None:
-                other = f"its program for {target} is of {one.method}, since of {best.method} {why}"
-                self.notes.append(f"{job.collective} from {format_size(span.first)} on: {other}")
-            return
-        raise why or InfeasibleError("there is no plan")
+        sizes = tuple(filter(span.serves, job.calls))
+        order = (best, *sorted(rest, key=lambda one: span.time(one, sizes[0])))
+        faster = takewhile(lambda one: one[1] is not None, ((one.method, one.plan) for one in order))
+
+        def make(one: tuple[str, Any]) -> list[Compiled]:
+            return self._programs(job, one[1], target, span, sizes, inplace=None)
+
+        (method, _), made, why = find_first(faster, make, _NOT_COMPILED)
+        for own, compiled in zip(programs, made, strict=True):
+            own[f"{target}-inplace" if compiled.options.inplace else target] = dict(compiled.files)
+        cuts = {str(compiled.cut) for compiled in made if compiled.cut is not None and compiled.cut.loss}
+        self.notes += [f"{job.collective} {cut}" for cut in sorted(cuts)]
+        if why is not None:
+            other = f"its program for {target} is of {method}, since of {best.method} {why}"
+            self.notes.append(f"{job.collective} from {format_size(span.first)} on: {other}")
 
     def _programs(
         self, job: _Job, plan: Plan, target: str, span: _Span, calls: tuple[int, ...] = (), *, inplace: bool | None

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, fields
+from typing import TypeVar
 
 from topodesign.base.arguments import require_at_least
-from topodesign.base.errors import InfeasibleError
+from topodesign.base.errors import InfeasibleError, TooLargeError, TopodesignError
+
+T = TypeVar("T")
+R = TypeVar("R")
 
 ANY = 2**31  # A limit that nothing reaches
 
@@ -73,3 +77,21 @@ def over(of: str, what: str, most: int, number: int, rank: int | None = None) ->
     if number > most:
         who = "the program" if rank is None else f"rank {rank}"
         yield f"{of} allows {most} {what}, and {who} needs {number}; {HELP}"
+
+
+def find_first(
+    candidates: Iterable[T],
+    make: Callable[[T], R],
+    errors: tuple[type[TopodesignError], ...] = (InfeasibleError, TooLargeError),
+) -> tuple[T, R, TopodesignError | None]:
+    """Return the first candidate that can be made, what it gives, and why the very first cannot.
+
+    Candidates come in order of preference. If none can be made, the reason of the first is raised.
+    """
+    why: TopodesignError | None = None
+    for one in candidates:
+        try:
+            return one, make(one), why
+        except errors as error:
+            why = why or error
+    raise why or InfeasibleError("there is no plan to compile")
