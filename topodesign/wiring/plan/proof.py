@@ -3,51 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import NamedTuple
 
-from topodesign.base.errors import FileFormatError, TopologyError
+from topodesign.base.errors import TopologyError
 from topodesign.topology.topology import Topology
 from topodesign.wiring.plan.decompose import without_loops
 from topodesign.wiring.plan.net import PanelEnd
 from topodesign.wiring.plan.plan import WiringPlan
-
-
-class Circuit(NamedTuple):
-    """Light path from side A to side B of two ports."""
-
-    a: PanelEnd
-    b: PanelEnd
-
-
-def circuits(plan: WiringPlan) -> Iterator[Circuit]:
-    """Return a plan's circuits in order; duplex connects have two."""
-    return (Circuit(a.place, b.place) for connect in plan.connects for a, b in connect.ways)
-
-
-def topology_of(made: Iterable[Circuit], plan: WiringPlan) -> Topology:
-    """Return the links that circuits create with fixed cabling."""
-    links = []
-    ends, ports, node = plan.net.end, plan.inventory.panel_port, plan.node
-    field = {panel.name: panel.field for panel in plan.inventory.panels}
-    taken: set[tuple[PanelEnd, str]] = set()
-    for circuit in made:
-        for end, side in ((circuit.a, "A"), (circuit.b, "B")):
-            lane = ends.get(end)
-            if lane is None or lane.host not in node:
-                raise FileFormatError(f"no lane of a node is cabled to port '{end[1]}' of panel '{end[0]}'")
-            if (end, side) in taken:
-                raise FileFormatError(f"two circuits use side {side} of port '{end[1]}' of panel '{end[0]}'")
-            taken.add((end, side))
-        side = ports[circuit.a].side
-        if side and side == ports[circuit.b].side:
-            words = f"'{circuit.a[1]}' and '{circuit.b[1]}' are both on side {side} of '{circuit.a[0]}'"
-            raise FileFormatError(f"ports {words}, which joins its two sides")
-        if field[circuit.a[0]] != field[circuit.b[0]]:
-            raise FileFormatError(f"panels '{circuit.a[0]}' and '{circuit.b[0]}' are not in one field")
-        links.append((node[ends[circuit.a].host], node[ends[circuit.b].host]))
-    return Topology.from_links(len(plan.hosts), links)
 
 
 def check_plan(plan: WiringPlan) -> None:
@@ -62,21 +25,38 @@ def check_plan(plan: WiringPlan) -> None:
     names = Counter(connect.cable for connect in plan.connects)
     if len(names) < len(plan.connects):
         raise TopologyError(f"there are two cables '{names.most_common(1)[0][0]}'")
-    try:
-        made = topology_of(circuits(plan), plan)
-    except FileFormatError as error:
-        raise TopologyError(str(error)) from None
-    if made != without_loops(plan.topology):
+    if Topology.from_links(len(plan.hosts), list(_prove_links(plan))) != without_loops(plan.topology):
         raise TopologyError("the cross-connects do not make the links of the topology")
-    ends = plan.net.end
+
+
+def _prove_links(plan: WiringPlan) -> Iterator[tuple[int, int]]:
+    """Yield the links that cross-connects create with the fixed cabling, after checking each."""
+    ends, ports, node = plan.net.end, plan.inventory.panel_port, plan.node
+    field = {panel.name: panel.field for panel in plan.inventory.panels}
+    taken: set[tuple[PanelEnd, str]] = set()
     for connect in plan.connects:
-        for end in (connect.a, connect.b):
-            if ends[end.place] != end:
-                raise TopologyError(f"cable '{connect.cable}' says other lanes than the fixed cabling")
-            if plan.mode == "simplex" and inventory.panel_port[end.place].mode == "duplex":
-                raise TopologyError(f"port '{end.panel_port}' of '{end.panel}' cannot be patched one way")
         if connect.mode != plan.mode:
             raise TopologyError(f"cable '{connect.cable}' is {connect.mode} in a {plan.mode} plan")
+        for end in (connect.a, connect.b):
+            if end.host not in node or end.place not in ends:
+                raise TopologyError(f"no lane of a node is cabled to port '{end.panel_port}' of panel '{end.panel}'")
+            if ends[end.place] != end:
+                raise TopologyError(f"cable '{connect.cable}' says other lanes than the fixed cabling")
+            if plan.mode == "simplex" and ports[end.place].mode == "duplex":
+                raise TopologyError(f"port '{end.panel_port}' of '{end.panel}' cannot be patched one way")
+        for a, b in connect.ways:
+            for end, side in ((a, "A"), (b, "B")):
+                if (end.place, side) in taken:
+                    words = f"use side {side} of port '{end.panel_port}' of panel '{end.panel}'"
+                    raise TopologyError(f"two circuits {words}")
+                taken.add((end.place, side))
+            side = ports[a.place].side
+            if side and side == ports[b.place].side:
+                words = f"'{a.panel_port}' and '{b.panel_port}' are both on side {side} of '{a.panel}'"
+                raise TopologyError(f"ports {words}, which joins its two sides")
+            if field[a.panel] != field[b.panel]:
+                raise TopologyError(f"panels '{a.panel}' and '{b.panel}' are not in one field")
+            yield node[a.host], node[b.host]
 
 
 def _check_spare(plan: WiringPlan) -> None:

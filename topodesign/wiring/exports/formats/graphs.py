@@ -24,7 +24,6 @@ from topodesign.base.zips import write_zip
 from topodesign.wiring.exports.format import Format
 from topodesign.wiring.plan.cross_connects import End
 from topodesign.wiring.plan.plan import WiringPlan
-from topodesign.wiring.plan.proof import circuits, topology_of
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -46,8 +45,8 @@ def to_graph(plan: WiringPlan) -> nx.DiGraph:
     for connect in plan.connects:
         for a, b in connect.ways:
             names.setdefault((plan.node[a.host], plan.node[b.host]), []).append(connect.cable)
-    for u, v, capacity in topology_of(circuits(plan), plan).links():
-        graph.add_edge(u, v, capacity=capacity, cables=" ".join(names[u, v]))
+    for link, cables in sorted(names.items()):
+        graph.add_edge(*link, capacity=len(cables), cables=" ".join(cables))
     return graph
 
 
