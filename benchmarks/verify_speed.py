@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import resource
 import time
-from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from tests.samples.verdicts import verify_rounds
 from topodesign.base import compiled
 from topodesign.collectives import ALLGATHER, ALLREDUCE, REDUCE_SCATTER, Collective
-from topodesign.plans.rounds import Rounds
+from topodesign.plans.build import build_steps
+from topodesign.plans.flow import Flow
 from topodesign.topology.topology import Topology
 
 
@@ -42,7 +43,7 @@ def gather_columns(dimensions: int, trees: int, units: int, seed: int) -> list[N
     return list(np.hstack(parts))
 
 
-def build(collective: Collective, dimensions: int, trees: int, units: int, seed: int) -> Rounds:
+def build(collective: Collective, dimensions: int, trees: int, units: int, seed: int) -> Flow:
     step, src, dst, owner, lo, hi = gather_columns(dimensions, trees, units, seed)
     gather = [step, src, dst, owner, lo, hi]
     reduce = [dimensions + 1 - step, dst, src, owner, lo, hi]
@@ -53,18 +54,20 @@ def build(collective: Collective, dimensions: int, trees: int, units: int, seed:
     elif collective == ALLREDUCE:
         gather[0] = gather[0] + steps
         columns, reduce_steps, steps = [np.concatenate(c) for c in zip(reduce, gather, strict=True)], steps, 2 * steps
-    narrow = np.stack(columns[:4]).astype(np.int32)
-    return Rounds(collective, 2**dimensions, units, steps, reduce_steps, *narrow, *columns[4:])
+    rows: Any = tuple(columns)
+    return build_steps(collective, 2**dimensions, units, steps, [rows], reduce_steps=reduce_steps)
 
 
-def shatter(schedule: Rounds, seed: int) -> Rounds:
+def shatter(schedule: Flow, seed: int) -> Flow:
     """Cut every row in two at a random unit, so that the shards are cut in hundreds of places."""
     middle = np.random.default_rng(seed).integers(schedule.lo, schedule.hi + 1)
     lo = np.concatenate((schedule.lo, middle))
     hi = np.concatenate((middle, schedule.hi))
     kept = lo < hi
     step, src, dst, owner = (np.tile(c, 2)[kept] for c in (schedule.step, schedule.src, schedule.dst, schedule.block))
-    return replace(schedule, step=step, src=src, dst=dst, block=owner, lo=lo[kept], hi=hi[kept])
+    rows: Any = (step, src, dst, owner, lo[kept], hi[kept])
+    head = schedule.collective, schedule.place, schedule.units, schedule.steps
+    return build_steps(*head, [rows], reduce_steps=schedule.reduce_steps)
 
 
 def main() -> None:

@@ -49,12 +49,12 @@ from topodesign.optima.group_price import price_groups as price_groups
 from topodesign.optima.optimum import optimum as optimum
 from topodesign.optima.purchase import upgrade as upgrade
 from topodesign.optima.uneven import price_uneven as price_uneven
+from topodesign.plans.build import build_steps as build_steps
 from topodesign.plans.files import load_plan as load_plan
 from topodesign.plans.files import save_plan as save_plan
 from topodesign.plans.flow import Flow as Flow
 from topodesign.plans.flow import Flows as Flows
 from topodesign.plans.plan import Plan as Plan
-from topodesign.plans.rounds import Rounds as Rounds
 from topodesign.plans.sets import read_plan_set as read_plan_set
 from topodesign.plans.time.simulate import simulate as simulate
 from topodesign.plans.time.simulate import training_step as training_step

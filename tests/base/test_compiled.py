@@ -41,9 +41,8 @@ from topodesign.optima.forest.bottleneck import optimum, with_capacity
 from topodesign.optima.forest.repair import repair_trees as repaired_trees
 from topodesign.optima.forest.schedule import forest_schedule
 from topodesign.optima.forest.switch_removal import remove_switches
-from topodesign.plans.flow_ops import flow_of_rounds
+from topodesign.plans.flow import Flow
 from topodesign.plans.link_times import link_times
-from topodesign.plans.rounds import Rounds
 from topodesign.plans.time import clock_kernels
 from topodesign.plans.time.steps import time_steps
 from topodesign.plans.trees import Trees
@@ -88,9 +87,9 @@ PACKAGE = Path(compiled.__file__).parents[1]
 COLUMNS = ("step", "src", "dst", "block", "lo", "hi")
 
 
-def timed(network: Topology, rounds: Rounds, **how: Any) -> None:
+def timed(network: Topology, rounds: Flow, **how: Any) -> None:
     usual: dict[str, Any] = {"alpha": Fraction(1, 10**5), "size": Fraction(2**20), "bandwidth": Fraction(10**11)}
-    time_steps(flow_of_rounds(network, rounds), **usual, **how)
+    time_steps(rounds.having(place=network), **usual, **how)
 
 
 def same(one: object, other: object) -> bool:
@@ -137,7 +136,7 @@ def replayed(digraph: Topology) -> None:
     schedules = (spff(digraph), scheduled(digraph, "allreduce").schedule)
     for schedule in schedules:
         assert verify_rounds(digraph, schedule).ok
-        verify_rounds(digraph, replace(schedule, **{name: getattr(schedule, name)[1:] for name in COLUMNS}))
+        verify_rounds(digraph, schedule.some(np.arange(1, len(schedule))))
     some = np.arange(digraph.nodes)
     data_kernels.find_heights(np.array([0, digraph.nodes]), some, (some + 1) % digraph.nodes, some >= 0, digraph.nodes)
 

@@ -10,12 +10,11 @@ import numpy as np
 import pytest
 
 from tests.samples.old_files import load_schedule, save_schedule
-from tests.samples.schedules import Collective
+from tests.samples.schedules import Collective, from_columns
 from tests.samples.verdicts import verify_rounds
 from topodesign import build
 from topodesign.cli.main import run
 from topodesign.collectives import as_collective
-from topodesign.plans.rounds import COLUMNS, Rounds
 from topodesign.topology.topology import Topology
 
 WORKLOAD = Path(__file__).parents[2] / "configs" / "workload_resnet50.csv"
@@ -86,9 +85,7 @@ def test_damaged_schedules_are_refused_with_status_1(
 ) -> None:
     topology, schedule, header = load_schedule(schedule_file)
     keep = np.arange(len(schedule)) != 7
-    rest = (getattr(schedule, name)[keep] for name in COLUMNS)
-    shape = (schedule.nodes, schedule.units, schedule.steps, schedule.reduce_steps)
-    broken = Rounds(schedule.collective, *shape, *rest)
+    broken = schedule.some(keep)
     path = tmp_path / "broken.npz"
     save_schedule(path, broken, topology, claim=header.claim)
     assert run(["verify", str(path)]) == 1
@@ -364,7 +361,7 @@ def test_what_a_right_schedule_does_not_need_is_not_compiled(
     step, src, dst, owner = np.array(rows, dtype=np.int32).T
     steps, low = int(step.max()), np.zeros(len(rows), dtype=np.int64)
     reduces = steps if collective == "reduce-scatter" else 0
-    schedule = Rounds(as_collective(collective), 3, 1, steps, reduces, step, src, dst, owner, low, low + 1)
+    schedule = from_columns(as_collective(collective), 3, 1, steps, reduces, step, src, dst, owner, low, low + 1)
     path, program = tmp_path / "s.npz", tmp_path / "s.xml"
     save_schedule(path, schedule, RING, claim=verify_rounds(RING, schedule).cost)
     report = document(capsys, "verify", str(path), "--json")

@@ -19,7 +19,7 @@ from topodesign.compiler.beforehand import require_compilable
 from topodesign.compiler.compilation import compile_plan
 from topodesign.compiler.frontends import exchange, layout, rounds
 from topodesign.compiler.limits import Limits
-from topodesign.plans.rounds_ops import prune
+from topodesign.plans.step_ops import prune
 from topodesign.runtime.msccl.profiles import get_profile
 from topodesign.schedulers.scheduling import schedule
 

@@ -20,8 +20,8 @@ from topodesign.compiler.compilation import Compiled, compile_plan
 from topodesign.compiler.frontends.exchange import Writer, journeys
 from topodesign.compiler.frontends.operations import SCRATCH
 from topodesign.compiler.instructions import Buffer, Kind
-from topodesign.plans.rounds import Rounds
-from topodesign.plans.rounds_ops import assemble
+from topodesign.plans.build import build_steps
+from topodesign.plans.flow import Flow
 from topodesign.runtime.msccl.profiles import PROFILES, RuntimeProfile
 from topodesign.schedulers.peel import exchange
 from topodesign.schedulers.scheduling import schedule
@@ -34,7 +34,7 @@ ANY = RuntimeProfile(
 """A runtime with a word for every collective: scatter and gather are checked with it."""
 
 
-def compiled(topology: Topology, rounds: Rounds, **options: Any) -> Compiled:
+def compiled(topology: Topology, rounds: Flow, **options: Any) -> Compiled:
     made = compile_movement(topology, rounds, **{"runtime": ANY, **options}).checked()
     assert made.report is not None
     assert made.report.ok
@@ -55,7 +55,7 @@ def test_programs_do_what_they_should(topology: Topology, chunks: int, inplace: 
         check_laws(topology, rounds, made, channels)
 
 
-def check_laws(topology: Topology, rounds: Rounds, made: Compiled, channels: int) -> None:
+def check_laws(topology: Topology, rounds: Flow, made: Compiled, channels: int) -> None:
     """What a link carries in a step is sent on every channel; input is written where it is output too, alone."""
     messages = set(zip(rounds.step.tolist(), rounds.src.tolist(), rounds.dst.tolist(), strict=True))
     used = Counter((src, dst) for _, src, dst in messages)
@@ -123,17 +123,17 @@ def test_wrong_schedules_are_refused() -> None:
     late = [(2, s, t, block, lo, hi) if s == 0 else (1, s, t, block, lo, hi) for _, s, t, block, lo, hi in rows]
     for wrong in (rows[1:], [(1, 2, 1, 1, 0, 1), *rows]):
         with pytest.raises(ScheduleError, match="is wrong"):
-            compiled(topology, assemble(ALL_TO_ALL, 3, 1, 1, [tuple(np.array(wrong).T)]))
+            compiled(topology, build_steps(ALL_TO_ALL, 3, 1, 1, [tuple(np.array(wrong).T)]))
         with pytest.raises(ScheduleError, match="does not"):
-            journeys(assemble(ALL_TO_ALL, 3, 1, 1, [tuple(np.array(wrong).T)]))
-    compiled(topology, assemble(ALL_TO_ALL, 3, 1, 2, [tuple(np.array(late).T)]), inplace=True)
+            journeys(build_steps(ALL_TO_ALL, 3, 1, 1, [tuple(np.array(wrong).T)]))
+    compiled(topology, build_steps(ALL_TO_ALL, 3, 1, 2, [tuple(np.array(late).T)]), inplace=True)
 
 
 def test_what_goes_astray_is_left_out() -> None:
     """A detour that nobody needs is no part of the program."""
     topology = build("complete(3)")
     rows = [(1, s, t, 3 * s + t, 0, 1) for s in range(3) for t in range(3) if s != t]
-    wasteful = assemble(ALL_TO_ALL, 3, 1, 2, [tuple(np.array([*rows, (2, 1, 2, 1, 0, 1)]).T)])
+    wasteful = build_steps(ALL_TO_ALL, 3, 1, 2, [tuple(np.array([*rows, (2, 1, 2, 1, 0, 1)]).T)])
     made = compiled(topology, wasteful)
     assert all(one.step <= 1 for body in ranks_of(made.program) for tb in body.threadblocks for one in tb.instructions)
     assert np.all(np.diff(journeys(wasteful).first) == 1)

@@ -13,20 +13,20 @@ from hypothesis import strategies as st
 
 from tests.compiler.test_rounds import random_regular, ring, schedule_on
 from tests.floors import reached
-from tests.samples.schedules import COLLECTIVES, Collective
+from tests.samples.schedules import COLLECTIVES, Collective, with_columns
 from tests.samples.verdicts import verify_rounds
 from topodesign import schedule as planned
 from topodesign.compiler.frontends.intervals import relaid
-from topodesign.plans.rounds import Rounds
+from topodesign.plans.flow import Flow
 
 Group = dict[int, tuple[int, int, int]]  # by the other end: step and interval
 
 
-def groups(schedule: Rounds) -> dict[tuple[bool, int, int], Group]:
+def groups(schedule: Flow) -> dict[tuple[bool, int, int], Group]:
     """What each node gets of each shard, or sends of its partial sums, over which link."""
     found: dict[tuple[bool, int, int], Group] = defaultdict(dict)
     for step, src, dst, block, low, high in zip(
-        *(column.tolist() for column in schedule.columns().values()), strict=True
+        *(column.tolist() for column in schedule.table().values()), strict=True
     ):
         adds = step <= schedule.reduce_steps
         near, far = (dst, src) if adds else (src, dst)
@@ -35,10 +35,10 @@ def groups(schedule: Rounds) -> dict[tuple[bool, int, int], Group]:
     return found
 
 
-def carried(schedule: Rounds) -> Counter[tuple[int, ...]]:
+def carried(schedule: Flow) -> Counter[tuple[int, ...]]:
     """How much of each shard goes over every link in every step."""
     found: Counter[tuple[int, ...]] = Counter()
-    for *key, low, high in zip(*(column.tolist() for column in schedule.columns().values()), strict=True):
+    for *key, low, high in zip(*(column.tolist() for column in schedule.table().values()), strict=True):
         found[tuple(key)] += high - low
     return found
 
@@ -80,7 +80,7 @@ def test_every_unit_still_gets_everywhere(
 def test_no_order_has_more_joins(spec: str, collective: Collective) -> None:
     """Against all orders, receiver by receiver, by another way: every pair of ends, block after block."""
     schedule = planned(spec, collective).rounds
-    assert isinstance(schedule, Rounds)
+    assert isinstance(schedule, Flow)
     made, every = relaid(schedule)
     assert every
     found = groups(made)
@@ -127,11 +127,11 @@ def test_what_comes_late_or_twice_is_not_free() -> None:
     schedule = schedule_on(topology, "allgather", units=4)
     assert relaid(schedule)[1]
     for row in range(len(schedule)):
-        without = schedule.having(**{name: np.delete(column, row) for name, column in schedule.columns().items()})
+        without = schedule.some(np.delete(np.arange(len(schedule)), row))
         assert not relaid(without)[1]
-        twice = schedule.having(**{name: np.append(column, column[row]) for name, column in schedule.columns().items()})
+        twice = schedule.some(np.append(np.arange(len(schedule)), row))
         assert not relaid(twice)[1]
     rng = random.Random(1)  # noqa: S311
     steps = schedule.step.copy()
     steps[rng.choice(np.flatnonzero(steps > 1).tolist())] = 1
-    assert not relaid(schedule.having(step=steps))[1]
+    assert not relaid(with_columns(schedule, step=steps))[1]

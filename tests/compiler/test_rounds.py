@@ -27,7 +27,7 @@ from tests.conftest import few
 from tests.floors import reached
 from tests.samples.blocks import Instruction, RankProgram, Threadblock, columns_of, ranks_of
 from tests.samples.programs import compile_movement, count_instructions, program_of_rounds
-from tests.samples.schedules import COLLECTIVES, Collective
+from tests.samples.schedules import COLLECTIVES, Collective, from_columns, with_columns
 from topodesign.base.errors import (
     InfeasibleError,
     ParameterError,
@@ -44,7 +44,7 @@ from topodesign.compiler.limits import Limits
 from topodesign.compiler.options import PROTOCOLS
 from topodesign.graphs.circulant import circulant, dicirculant
 from topodesign.graphs.genkautz import genkautz
-from topodesign.plans.rounds import Rounds
+from topodesign.plans.flow import Flow
 from topodesign.runtime.msccl.check import CheckReport, check_program
 from topodesign.runtime.msccl.parse import parse_xml
 from topodesign.runtime.msccl.profiles import PROFILES, get_profile
@@ -72,14 +72,12 @@ def random_regular(nodes: int, degree: int, seed: int) -> Topology:
     return Topology.from_arrays(nodes, source, target)
 
 
-def make(collective: Collective, nodes: int, units: int, rows: list[Row], reduce_steps: int) -> Rounds:
+def make(collective: Collective, nodes: int, units: int, rows: list[Row], reduce_steps: int) -> Flow:
     table = np.array(rows, dtype=np.int64).reshape(-1, 6).T
     step, src, dst, owner = (column.astype(np.int32) for column in table[:4])
     steps = int(table[0].max(initial=0))
     reduces = {"allgather": 0, "reduce-scatter": steps, "allreduce": reduce_steps}[collective]
-    return Rounds(
-        as_collective(collective), nodes, units, steps, reduces, step, src, dst, owner, table[4].copy(), table[5].copy()
-    )
+    return from_columns(as_collective(collective), nodes, units, steps, reduces, step, src, dst, owner, *table[4:])
 
 
 def split(rng: random.Random, units: int, parts: list[int], pieces: int) -> list[tuple[int, int, int]]:
@@ -118,7 +116,7 @@ def backwards(rows: list[Row]) -> list[Row]:
 
 def schedule_on(
     topology: Topology, collective: Collective, *, units: int = 1, pieces: int = 1, late: float = 0, seed: int = 0
-) -> Rounds:
+) -> Flow:
     """A random valid schedule; the reduce-scatter is an allgather of the transpose run backwards."""
     rng = random.Random(seed)  # noqa: S311
     gather = gather_rows(topology, units, pieces, late, rng)
@@ -131,7 +129,7 @@ def schedule_on(
     return make(collective, topology.nodes, units, reduce + delayed(gather, steps), steps)
 
 
-def compiled(topology: Topology, schedule: Rounds, **options: Any) -> str:
+def compiled(topology: Topology, schedule: Flow, **options: Any) -> str:
     return compile_movement(topology, schedule, **options).text
 
 
@@ -273,11 +271,11 @@ def instructions(program: Program) -> list[tuple[int, Threadblock, Instruction]]
     return [(at, block, one) for at, rank in ranks for block in rank.threadblocks for one in block.instructions]
 
 
-def carried(schedule: Rounds) -> set[tuple[int, int, int]]:
+def carried(schedule: Flow) -> set[tuple[int, int, int]]:
     return set(zip(schedule.step.tolist(), schedule.src.tolist(), schedule.dst.tolist(), strict=True))
 
 
-def check_laws(program: Program, topology: Topology, schedule: Rounds, channels: int) -> None:
+def check_laws(program: Program, topology: Topology, schedule: Flow, channels: int) -> None:
     links = {(u, v) for u, v, _ in topology.links() if u != v}
     ends: Counter[tuple[int, int]] = Counter()
     taken: Counter[tuple[int, int, str, int | None]] = Counter()
@@ -770,11 +768,6 @@ def test_too_large_is_refused_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.undo()
 
 
-def with_columns(schedule: Rounds, columns: dict[str, NDArray[Any]]) -> Rounds:
-    changes: dict[str, Any] = {**columns}
-    return replace(schedule, **changes)
-
-
 @pytest.mark.floor(refused=25, right=3)
 @settings(max_examples=60, deadline=None)
 @given(
@@ -786,7 +779,7 @@ def test_damaged_schedules_are_refused_or_still_right(collective: Collective, se
     rng = random.Random(seed)  # noqa: S311
     topology = random_regular(6, 2, seed)
     schedule = schedule_on(topology, collective, units=4, pieces=2, seed=seed)
-    columns = {name: column.copy() for name, column in schedule.columns().items()}
+    columns = {name: column.copy() for name, column in schedule.table().items()}
     row = rng.randrange(len(schedule))
     if what == "drop":
         columns = {name: np.delete(column, row) for name, column in columns.items()}
@@ -794,7 +787,7 @@ def test_damaged_schedules_are_refused_or_still_right(collective: Collective, se
         columns["block"][row] = (columns["block"][row] + 1) % 6
     else:
         columns["step"][row] = max(1, columns["step"][row] - 1)
-    damaged = with_columns(schedule, columns)
+    damaged = with_columns(schedule, **columns)
     try:
         program = program_of_rounds(topology, damaged)
     except ScheduleError:
@@ -811,18 +804,18 @@ def test_dropping_or_doubling_a_row_is_refused(collective: Collective) -> None:
     topology = genkautz(2, 6)
     schedule = schedule_on(topology, collective, units=2, pieces=2)
     for row in range(len(schedule)):
-        without = {name: np.delete(column, row) for name, column in schedule.columns().items()}
+        without = {name: np.delete(column, row) for name, column in schedule.table().items()}
         with pytest.raises(ScheduleError):
-            program_of_rounds(topology, with_columns(schedule, without))
-        twice = {name: np.append(column, column[row]) for name, column in schedule.columns().items()}
-        doubled = with_columns(schedule, twice)
+            program_of_rounds(topology, with_columns(schedule, **without))
+        twice = {name: np.append(column, column[row]) for name, column in schedule.table().items()}
+        doubled = with_columns(schedule, **twice)
         if schedule.step[row] <= schedule.reduce_steps:
             with pytest.raises(ScheduleError):
                 program_of_rounds(topology, doubled)
             for other in set(topology.neighbours(int(schedule.src[row])).tolist()) - {int(schedule.dst[row])}:
                 twice["dst"][-1] = other  # what it has given away goes to another, too
                 with pytest.raises(ScheduleError):
-                    program_of_rounds(topology, with_columns(schedule, twice))
+                    program_of_rounds(topology, with_columns(schedule, **twice))
         else:  # receiving the same twice does no harm: the second is omitted
             both = (ranks_of(program_of_rounds(topology, one)) for one in (doubled, schedule))
             assert next(both) == next(both)
@@ -832,9 +825,9 @@ def test_what_nobody_needs_leaves_no_trace() -> None:
     """A link that brings only what is there has no part in the program."""
     topology = complete(4)
     schedule = schedule_on(ring(4), "allgather")
-    more = {name: np.append(column, column[:1]) for name, column in schedule.columns().items()}
+    more = {name: np.append(column, column[:1]) for name, column in schedule.table().items()}
     more["step"][-1], more["src"][-1], more["dst"][-1], more["block"][-1] = 3, 0, 2, 0
-    wasteful = with_columns(schedule, more)
+    wasteful = with_columns(schedule, **more)
     assert ranks_of(program_of_rounds(topology, wasteful)) == ranks_of(program_of_rounds(topology, schedule))
 
 

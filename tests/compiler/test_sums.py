@@ -12,7 +12,7 @@ from tests.samples.schedules import gather_rows, make, random_digraph
 from topodesign.compiler.compilation import compile_plan
 from topodesign.compiler.frontends.layout import layout
 from topodesign.compiler.frontends.sums import Sums
-from topodesign.plans.rounds import Rounds
+from topodesign.plans.flow import Flow
 from topodesign.schedulers.scheduling import schedule
 
 SPECS = ("torus(4,4)", "hypercube(3)", "genkautz(3,20)", "circulant(16,1,6)", "dicirculant(9,1,3)", "torus(3,3,3)")
@@ -25,7 +25,7 @@ def sums_of(spec: str) -> Sums:
     return Sums(layout(plan.rounds))
 
 
-def counted(rounds: Rounds) -> int:
+def counted(rounds: Flow) -> int:
     """Return the most chunks of partial sums that a rank has in a step and has no room for in its output."""
     plan = layout(rounds)
     rows = zip(plan.step.tolist(), plan.src.tolist(), plan.dst.tolist(), pairwise(plan.first.tolist()), strict=True)
@@ -47,7 +47,7 @@ def counted(rounds: Rounds) -> int:
 @pytest.mark.parametrize("spec", [*SPECS, *MORE, "kautz(2,2)", "uniring(1,5)"])
 def test_sums_are_counted(spec: str) -> None:
     rounds = schedule(spec, "reduce-scatter").rounds
-    assert isinstance(rounds, Rounds)
+    assert isinstance(rounds, Flow)
     assert sums_of(spec).least() == counted(rounds)
 
 

@@ -149,9 +149,9 @@ def test_damaged_plans_have_wrong_results(seed: int, name: str, damage: str) -> 
     row = int(random.integers(len(rounds)))
     columns = {key: column.copy() for key, column in rounds.columns().items()}
     if damage == "drop":
-        damaged = rounds.rows(np.arange(len(rounds)) != row)
+        damaged = rounds.some(np.arange(len(rounds)) != row)
     elif damage == "again":
-        damaged = rounds.rows(np.append(np.arange(len(rounds)), row))
+        damaged = rounds.some(np.append(np.arange(len(rounds)), row))
     elif damage == "turn":
         columns["block"][row] = (columns["block"][row] + 1) % rounds.nodes
         damaged = rounds.having(**columns)
@@ -194,7 +194,7 @@ def test_what_the_verifier_accepts_is_right(case: tuple[str, str, dict[str, Any]
 def test_nothing_can_be_left_out_of_a_plan_without_waste(name: str) -> None:
     plan = schedule("circulant(5,1,2)", name)
     for row in range(len(plan.rounds)):
-        kept = plan.rounds.rows(np.arange(len(plan.rounds)) != row)
+        kept = plan.rounds.some(np.arange(len(plan.rounds)) != row)
         made = list_transfers(Plan(plan.place, kept))
         assert run_trial(trial_of(made, 400, iterations=1), lambda _: None).wrong > 0
 

@@ -99,7 +99,7 @@ def test_two_sizes_are_not_fitted_since_any_two_times_would_do() -> None:
 
 
 def damaged(plan: Plan) -> Plan:
-    return replace(plan, movement=plan.rounds.rows(np.arange(len(plan.rounds)) > 0))
+    return replace(plan, movement=plan.rounds.some(np.arange(len(plan.rounds)) > 0))
 
 
 def test_a_wrong_plan_is_refused_or_seen() -> None:

@@ -27,13 +27,13 @@ from topodesign.fabrics.fabric import parse_price
 from topodesign.fabrics.presets import build_fabric
 from topodesign.optima.forest import schedule as forest
 from topodesign.optima.forest.schedule import forest_schedule
+from topodesign.plans.build import build_steps
 from topodesign.plans.files import load_plan, save_plan
 from topodesign.plans.flow import KINDS
 from topodesign.plans.measure import cost_claim, cost_of, flow_claim
 from topodesign.plans.movement import Movement
 from topodesign.plans.old_kinds import OLD_KINDS
 from topodesign.plans.plan import Plan
-from topodesign.plans.rounds_ops import assemble
 from topodesign.plans.trees import flow_of_trees
 from topodesign.plans.verify.plans import verify
 from topodesign.schedulers.circuits.sequence import Sequence, exchange, sequence_plan, spreading
@@ -152,7 +152,7 @@ def test_every_collective_has_a_place_in_the_file(collective: Any, group: list[i
     chosen = collective.at(2 if collective.rooted else None).among(group)
     topology = build("complete(4)")
     parts = [(1, 0, 2, 2 if collective.pairwise else 0, 0, 1)]
-    rounds = assemble(chosen, 4, 3, 1, parts) if len(chosen.parts) == 1 else rounds_plan().movement
+    rounds = build_steps(chosen, 4, 3, 1, parts) if len(chosen.parts) == 1 else rounds_plan().movement
     plan = Plan(topology if len(chosen.parts) == 1 else rounds_plan().topology, rounds)
     assert load_plan(save_plan(tmp_path / "x.npz", plan)).collective == plan.collective
 

@@ -15,9 +15,10 @@ from topodesign.base.cost import Cost
 from topodesign.base.errors import InfeasibleError, ParameterError, ScheduleError
 from topodesign.collectives import ALLGATHER, ALLREDUCE, BROADCAST, COLLECTIVES, from_record
 from topodesign.optima.forest.schedule import forest_schedule
+from topodesign.plans.build import build_steps
+from topodesign.plans.flow_ops import concatenate, relabel, reverse
 from topodesign.plans.group_ops import alongside, apart, carried_over, part_of_topology, restricted
 from topodesign.plans.measure import cost_of
-from topodesign.plans.rounds_ops import allreduce, assemble, relabel, reverse
 from topodesign.plans.unroll import pipeline_trees
 from topodesign.schedulers.spff import spff
 from topodesign.topology.library import build
@@ -28,7 +29,7 @@ UNEVEN = ((0, 1, 2), (3, 7), (4, 5, 8, 9), (11,))
 
 def whole(name: str) -> object:
     if name == "allreduce":
-        return allreduce(spff(TORUS), spff(TORUS, "allgather"))
+        return concatenate(spff(TORUS), spff(TORUS, "allgather"))
     return spff(TORUS, name)
 
 
@@ -53,7 +54,7 @@ def test_blocks_of_smaller_groups_are_larger() -> None:
     rows = [(1, 0, 1, 0, 0, 1), (1, 1, 0, 1, 0, 1)]
     ring = [(s, 2 + 3 * i, 2 + 3 * ((i + 1) % 4), 2 + 3 * ((i - s + 1) % 4), 0, 1) for s in (1, 2, 3) for i in range(4)]
     step, src, dst, block, lo, hi = np.array([*rows, *ring]).T
-    both = assemble(pairs, 12, 1, 3, [(step, src, dst, block, lo, hi)])
+    both = build_steps(pairs, 12, 1, 3, [(step, src, dst, block, lo, hi)])
     # d = 4: step 1 carries half an M over 0 -> 1, steps 2 and 3 a quarter
     assert verify_rounds(TORUS, both).cost == cost_of(TORUS, both) == Cost(3, Fraction(4))
 
@@ -77,7 +78,7 @@ def test_collectives_in_groups_are_their_records_duals_and_parts(collective: obj
 def test_side_by_side_and_apart_again() -> None:
     rows = [[3 * i + j for j in range(3)] for i in range(4)]
     parts = [part_of_topology(TORUS, row) for row in rows]
-    ones = [carried_over(spff(part, "allgather"), row, 12) for part, row in zip(parts, rows, strict=True)]
+    ones = [carried_over(spff(part, "allgather"), row, TORUS) for part, row in zip(parts, rows, strict=True)]
     both = alongside(ones, ALLGATHER.within(rows))
     assert verify_rounds(TORUS, both).ok
     assert cost_of(TORUS, both) == cost_of(TORUS, ones[0])
@@ -95,11 +96,11 @@ def test_side_by_side_and_apart_again() -> None:
 def test_trees_hop_by_hop_are_rounds_on_the_links() -> None:
     trees = forest_schedule(TORUS, "allgather")
     for chunks in (1, 3):
-        report = verify_rounds(TORUS, pipeline_trees(trees, chunks))
+        report = verify_rounds(TORUS, pipeline_trees(trees, TORUS, chunks))
         assert report.ok, report.problems
         assert report.cost.bandwidth <= Fraction(11, 12) * (trees.height + chunks - 1) / chunks
     with pytest.raises(InfeasibleError, match="only out-trees"):
-        pipeline_trees(forest_schedule(TORUS, "reduce-scatter"))
+        pipeline_trees(forest_schedule(TORUS, "reduce-scatter"), TORUS)
 
 
 def test_a_wrong_group_schedule_is_refused() -> None:
@@ -107,7 +108,7 @@ def test_a_wrong_group_schedule_is_refused() -> None:
     right = restricted(whole("allreduce"), groups)  # type: ignore[arg-type]
     assert verify_rounds(TORUS, right).ok
     for row in range(len(right)):
-        assert not verify_rounds(TORUS, right.rows(np.arange(len(right)) != row)).ok
+        assert not verify_rounds(TORUS, right.some(np.arange(len(right)) != row)).ok
     swapped = right.having(collective=ALLREDUCE.within([(0, 2), (1, 3)]))
     assert not verify_rounds(TORUS, swapped).ok
     mixed = ALLGATHER.among([0, 1, 2, 3])

@@ -12,15 +12,16 @@ import pytest
 
 from tests.plans.test_files import phases_plan
 from tests.samples.folds import fold, refolded
+from tests.samples.schedules import with_columns
 from topodesign.base.errors import ScheduleError, TopologyError
 from topodesign.collectives import BROADCAST
 from topodesign.plans.files import load_plan, save_plan
+from topodesign.plans.flow_ops import reverse
 from topodesign.plans.flow_ops import reverse as reverse_flow
-from topodesign.plans.flow_ops import rounds_of_flow, unfold
 from topodesign.plans.measure import cost_claim, cost_of
 from topodesign.plans.plan import Plan
 from topodesign.plans.plan_ops import relabel_plan
-from topodesign.plans.rounds_ops import canonical, reverse
+from topodesign.plans.step_ops import canonical, unfold, unfold_steps
 from topodesign.plans.verify.plans import verify
 from topodesign.schedulers.spff import spff, spff_orbit
 from topodesign.topology.library import build
@@ -35,28 +36,28 @@ def test_folding_is_the_inverse_of_unfolding(spec: str, collective: str) -> None
     topology = build(spec)
     assert topology.symmetry is not None
     orbit = spff_orbit(topology, collective)
-    whole = rounds_of_flow(orbit)
+    whole = unfold_steps(orbit)
     assert orbit.fold is not None
     assert len(whole) * len(orbit.fold.representatives) == len(orbit) * topology.nodes
     assert orbit.sends == len(whole)
     again = fold(topology, whole, topology.symmetry)
     assert again is not None
-    assert rounds_of_flow(again) == whole
+    assert unfold_steps(again) == whole
     assert unfold(unfold(again)) == unfold(orbit)
     if collective != "allreduce":
         assert cost_of(topology, whole) == cost_of(topology, spff(topology, collective))
-        assert rounds_of_flow(reverse_flow(orbit)) == canonical(reverse(whole))
+        assert unfold_steps(reverse_flow(orbit)) == canonical(reverse(whole))
 
 
 def test_what_is_not_symmetric_is_not_folded() -> None:
     topology = build("circulant(12,2,3)")
     symmetry = topology.symmetry
     assert symmetry is not None
-    whole = rounds_of_flow(spff_orbit(topology, "allgather"))
-    assert fold(topology, whole.rows(np.arange(1, len(whole))), symmetry) is None
+    whole = unfold_steps(spff_orbit(topology, "allgather"))
+    assert fold(topology, whole.some(np.arange(1, len(whole))), symmetry) is None
     other = whole.step.copy()
     other[0] += 1
-    assert fold(topology, whole.having(step=other), symmetry) is None
+    assert fold(topology, with_columns(whole, step=other), symmetry) is None
     assert fold(topology, whole, Symmetry(12, (0,), list)) is None
 
 
@@ -84,7 +85,7 @@ def test_the_form_is_checked() -> None:
 def test_plans_of_orbits_are_files_like_any_other(spec: str, tmp_path: Path) -> None:
     topology = build(spec)
     orbit = spff_orbit(topology, "allreduce")
-    plan = Plan(topology, orbit, cost_claim(cost_of(topology, rounds_of_flow(orbit))))
+    plan = Plan(topology, orbit, cost_claim(cost_of(topology, unfold_steps(orbit))))
     loaded = load_plan(save_plan(tmp_path / "orbit.npz", plan))
     assert loaded.movement == orbit
     assert verify(loaded).ok

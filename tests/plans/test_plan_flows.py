@@ -12,9 +12,9 @@ from tests.plans.test_files import PLANS
 from topodesign import schedule
 from topodesign.base.errors import InfeasibleError, ScheduleError
 from topodesign.plans.flow import Flow
-from topodesign.plans.flow_ops import unfold
 from topodesign.plans.plan import Plan
 from topodesign.plans.plan_ops import adds_at_ranks, list_relays, list_transfers
+from topodesign.plans.step_ops import unfold
 from topodesign.plans.transfers import Transfers
 
 Sent = list[tuple[int, int, int, int, Fraction, Fraction]]

@@ -21,11 +21,10 @@ from tests.samples.verdicts import verify_rounds, verify_timed
 from topodesign.base.errors import FileFormatError, InfeasibleError, ParameterError, ScheduleError, TooLargeError
 from topodesign.collectives import ALLGATHER
 from topodesign.plans.files import load_plan, save_plan
-from topodesign.plans.flow import MAX_TICKS
-from topodesign.plans.flow_ops import flow_of_rounds, reverse
+from topodesign.plans.flow import MAX_TICKS, Flow
+from topodesign.plans.flow_ops import reverse
 from topodesign.plans.link_times import LinkTimes, link_times
 from topodesign.plans.plan import Plan
-from topodesign.plans.rounds import Rounds
 from topodesign.plans.time.clock import list_steps
 from topodesign.plans.time.steps import time_steps
 from topodesign.plans.time.ticks import time_rounds
@@ -37,7 +36,7 @@ from topodesign.topology.topology import Topology
 seeds = st.integers(0, 2**32)
 
 
-def one_row_each(rounds: Rounds) -> bool:
+def one_row_each(rounds: Flow) -> bool:
     """Whether every link carries one row in a step, and every step something."""
     places = np.stack((rounds.step, rounds.src, rounds.dst))
     return np.unique(places, axis=1).shape[1] == len(rounds) and len(np.unique(rounds.step)) == rounds.steps
@@ -52,7 +51,7 @@ def test_times_are_those_of_the_simulator_of_rounds(collective: Collective, seed
     topology, rounds, _, links = timed_sample(np.random.default_rng(seed), collective)
     how: Any = {"size": Fraction(8 * topology.nodes), "alpha": Fraction(1), "bandwidth": Fraction(64)}
     soon = time_rounds(topology, rounds, **how, links=links)
-    run = time_steps(flow_of_rounds(topology, rounds), **how, table=links, mode="asynchronous")
+    run = time_steps(rounds.having(place=topology), **how, table=links, mode="asynchronous")
     if one_row_each(rounds):
         assert soon.time <= run.time
         if not verify_timed(topology, soon).redundant:

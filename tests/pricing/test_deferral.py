@@ -18,9 +18,8 @@ from topodesign.base.errors import DisconnectedError, TooLargeError, TopologyErr
 from topodesign.collectives import as_collective
 from topodesign.graphs.circulant import dicirculant
 from topodesign.graphs.expansions.parallel import parallel
-from topodesign.plans.flow_ops import rounds_of_flow
 from topodesign.plans.measure import cost_of
-from topodesign.plans.rounds_ops import canonical
+from topodesign.plans.step_ops import canonical, unfold_steps
 from topodesign.pricing import deferral
 from topodesign.pricing.closed_form import distances, price
 from topodesign.pricing.deferral import defer
@@ -129,8 +128,8 @@ def test_what_few_nodes_get_is_the_image_of_what_all_get(spec: str, collective: 
     assert report.ok, report.problems
     assert not report.redundant
     if topology.nodes > 48:  # fewer nodes are looked at in other orders, too
-        assert rounds_of_flow(orbit) == canonical(whole)
-    assert report.cost.bandwidth <= cost_of(topology, rounds_of_flow(orbit)).bandwidth
+        assert unfold_steps(orbit) == canonical(whole)
+    assert report.cost.bandwidth <= cost_of(topology, unfold_steps(orbit)).bandwidth
     way = topology if collective == "reduce-scatter" else topology.transpose()
     assert report.cost == price_deferred(way)
     assert report.cost.steps == price(way).steps
@@ -295,7 +294,7 @@ def test_one_orbit_says_all(spec: str, collective: str) -> None:
     few, whole = defer_folded(topology, as_collective(collective)), defer_schedule(topology, as_collective(collective))
     assert few.fold is not None
     assert few.fold.representatives == (0,)
-    assert canonical(rounds_of_flow(few)) == canonical(whole)
+    assert canonical(unfold_steps(few)) == canonical(whole)
     assert verify_rounds(topology, whole).ok
 
 

@@ -7,26 +7,25 @@ from functools import partial
 
 import numpy as np
 
+from topodesign.plans.build import blocks_named
 from topodesign.plans.flow import Flow
-from topodesign.plans.flow_ops import flow_of_rounds
-from topodesign.plans.rounds import Rounds
-from topodesign.plans.rounds_ops import blocks_named, canonical
+from topodesign.plans.step_ops import canonical
 from topodesign.topology.symmetry import Symmetry
 from topodesign.topology.topology import Topology
 
 Row = tuple[int, ...]  # step, src, dst, block, lo, hi
 
 
-def rows_of(rounds: Rounds) -> dict[int, set[Row]]:
+def rows_of(rounds: Flow) -> dict[int, set[Row]]:
     """Return the rows of the blocks of every node."""
     owner = rounds.collective.owners(rounds.block, rounds.nodes).tolist()
     found: dict[int, set[Row]] = {node: set() for node in range(rounds.nodes)}
-    for node, row in zip(owner, zip(*(one.tolist() for one in rounds.columns().values()), strict=True), strict=True):
+    for node, row in zip(owner, zip(*(one.tolist() for one in rounds.table().values()), strict=True), strict=True):
         found[node].add(row)
     return found
 
 
-def fold(topology: Topology, rounds: Rounds, symmetry: Symmetry) -> Flow | None:
+def fold(topology: Topology, rounds: Flow, symmetry: Symmetry) -> Flow | None:
     """Return rounds as those of the representatives; None if the others are not their images."""
     rounds = canonical(rounds)
     rows = rows_of(rounds)
@@ -41,7 +40,7 @@ def fold(topology: Topology, rounds: Rounds, symmetry: Symmetry) -> Flow | None:
             if set(map(tuple, own.tolist())) != rows[node]:
                 return None
     mine = np.isin(rounds.collective.owners(rounds.block, rounds.nodes), roots)
-    return flow_of_rounds(topology, rounds.rows(mine), fold=replace(symmetry, representatives=tuple(roots)))
+    return rounds.some(mine).having(place=topology, fold=replace(symmetry, representatives=tuple(roots)))
 
 
 def refolded(flow: Flow, generators: np.ndarray) -> Flow:

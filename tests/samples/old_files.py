@@ -15,8 +15,8 @@ from topodesign.base.version import __version__
 from topodesign.fabrics.fabric import Fabric
 from topodesign.plans.archive import LINK_COLUMNS, write_archive
 from topodesign.plans.files import load_plan
+from topodesign.plans.flow import Flow
 from topodesign.plans.measure import flow_claim
-from topodesign.plans.rounds import Rounds
 from topodesign.plans.trees import Trees, flow_of_trees
 from topodesign.topology.topology import Topology
 
@@ -33,7 +33,7 @@ class Header:
 
 def save_schedule(
     path: str | Path,
-    schedule: Rounds,
+    schedule: Flow,
     topology: Topology,
     *,
     spec: str | None = None,
@@ -50,7 +50,7 @@ def save_schedule(
         "version": 1,
         "collective": schedule.collective.name,
         "nodes": schedule.nodes,
-        **{name: getattr(schedule, name) for name in Rounds.FIELDS},
+        **{name: getattr(schedule, name) for name in ("units", "steps", "reduce_steps")},
         "rows": len(schedule),
         "links": len(topology.src),
         "switches": sorted(topology.switches),
@@ -58,7 +58,7 @@ def save_schedule(
         "claim": None if claim is None else {"steps": claim.steps, "bandwidth": str(claim.bandwidth)},
         "generator": {"program": f"topodesign {__version__}", **(generator or {})},
     }
-    columns = dict(zip(FILE_COLUMNS, schedule.columns().values(), strict=True))
+    columns = dict(zip(FILE_COLUMNS, schedule.table().values(), strict=True))
     write_archive(Path(path), fields, columns | _links(topology))
 
 
@@ -96,7 +96,7 @@ def save_trees(
     write_archive(Path(path), fields, schedule.columns() | _links(topology))
 
 
-def load_schedule(path: str | Path) -> tuple[Topology, Rounds, Header]:
+def load_schedule(path: str | Path) -> tuple[Topology, Flow, Header]:
     plan = load_plan(path)
     claim = Cost(int(plan.claim["steps"]), Fraction(plan.claim["bandwidth"])) if plan.claim else None
     return plan.topology, plan.rounds, Header(1, plan.spec, claim, plan.generator)

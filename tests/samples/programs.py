@@ -12,9 +12,9 @@ from topodesign.compiler.frontends.trees import lower_trees
 from topodesign.compiler.instructions import Kind
 from topodesign.compiler.ir import Program
 from topodesign.compiler.limits import NO_LIMITS, Limits
+from topodesign.plans.flow import Flow
 from topodesign.plans.movement import Movement
 from topodesign.plans.plan import Plan
-from topodesign.plans.rounds import Rounds
 from topodesign.plans.trees import Trees, flow_of_trees
 from topodesign.plans.verify.plans import verify_or_raise
 from topodesign.topology.topology import Topology
@@ -29,7 +29,7 @@ def options_of(**options: Any) -> Options:
     return Options("some", "test", **asked)
 
 
-def program_of_rounds(topology: Topology, rounds: Rounds, *, limits: Limits = NO_LIMITS, **options: Any) -> Program:
+def program_of_rounds(topology: Topology, rounds: Flow, *, limits: Limits = NO_LIMITS, **options: Any) -> Program:
     verify_or_raise(Plan(topology, rounds), "the schedule")
     return lower_rounds(topology, rounds, options_of(**options), limits).program(None)
 

@@ -8,8 +8,8 @@ from typing import Any
 
 from topodesign.base.cost import Cost
 from topodesign.collectives import Collective
+from topodesign.plans.flow import Flow
 from topodesign.plans.plan import Plan
-from topodesign.plans.rounds import Rounds
 from topodesign.schedulers.method import cost_in
 from topodesign.schedulers.scheduling import schedule
 from topodesign.topology.topology import Topology
@@ -18,7 +18,7 @@ from topodesign.topology.topology import Topology
 @dataclass(frozen=True)
 class Scheduled:
     plan: Plan
-    schedule: Rounds
+    schedule: Flow
     cost: Cost
 
     @property

@@ -4,18 +4,35 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
 from topodesign.collectives import Collective as Value
 from topodesign.collectives import as_collective
-from topodesign.plans.rounds import COLUMNS, Rounds
+from topodesign.plans.build import build_steps
+from topodesign.plans.flow import Flow
 from topodesign.topology.topology import Topology
 
 Collective = str
 COLLECTIVES: tuple[Collective, ...] = ("allgather", "reduce-scatter", "allreduce")
 Row = tuple[int, int, int, int, int, int]
 Random = np.random.Generator
+COLUMNS = ("step", "src", "dst", "block", "lo", "hi")
+
+
+def from_columns(
+    collective: Value, place: Topology | int, units: int, steps: int, reduce_steps: int | None, *columns: Any
+) -> Flow:
+    """The rounds of these columns; on the links that they use, of a number of nodes."""
+    return build_steps(collective, place, units, steps, [columns], reduce_steps=reduce_steps)
+
+
+def with_columns(flow: Flow, **changes: Any) -> Flow:
+    """The same with other columns of its rows."""
+    columns = (changes.get(name, getattr(flow, name)) for name in COLUMNS)
+    made = from_columns(flow.collective, flow.place, flow.units, flow.steps, flow.reduce_steps, *columns)  # type: ignore[arg-type]
+    return made.having(fold=flow.fold, circuits=flow.circuits)
 
 
 def make(
@@ -26,16 +43,13 @@ def make(
     *,
     steps: int,
     reduce_steps: int | None = None,
-) -> Rounds:
+) -> Flow:
     table = np.array(list(rows), dtype=np.int64).reshape(-1, 6)
-    step, src, dst, owner = (column.astype(np.int32) for column in table[:, :4].T)
     middle = {"allgather": 0, "reduce-scatter": steps}.get(str(collective), reduce_steps)
-    return Rounds(
-        as_collective(collective), nodes, units, steps, middle or 0, step, src, dst, owner, *table[:, 4:].T.copy()
-    )
+    return from_columns(as_collective(collective), nodes, units, steps, middle or 0, *table.T)
 
 
-def rows_of(schedule: Rounds) -> list[Row]:
+def rows_of(schedule: Flow) -> list[Row]:
     columns = (getattr(schedule, name).tolist() for name in COLUMNS)
     return list(zip(*columns, strict=True))
 
@@ -94,7 +108,7 @@ def token_rows(random: Random, topology: Topology, units: int) -> list[Row]:
     return rows
 
 
-def valid(random: Random, collective: Collective) -> tuple[Topology, Rounds]:
+def valid(random: Random, collective: Collective) -> tuple[Topology, Flow]:
     nodes, units = int(random.integers(2, 7)), int(random.integers(1, 7))
     topology = random_digraph(random, nodes, int(random.integers(1, 4)))
     gather = gather_rows(random, topology, units, spare=bool(random.integers(4) == 0))
@@ -110,4 +124,5 @@ def valid(random: Random, collective: Collective) -> tuple[Topology, Rounds]:
     )
     steps = max(row[0] for row in rows)
     mixed = [rows[i] for i in random.permutation(len(rows))]
-    return topology, make(collective, nodes, units, mixed, steps=steps, reduce_steps=middle)
+    made = make(collective, nodes, units, mixed, steps=steps, reduce_steps=middle)
+    return topology, made.having(place=topology)

@@ -9,7 +9,6 @@ import numpy as np
 
 from tests.samples.schedules import Collective, Random, valid
 from topodesign.plans.flow import Flow
-from topodesign.plans.rounds import Rounds
 from topodesign.plans.time.ticks import time_rounds
 from topodesign.topology.link_table import LinkTable
 from topodesign.topology.topology import Topology
@@ -22,7 +21,7 @@ def uneven_links(random: Random, topology: Topology, units: int) -> LinkTable:
     return LinkTable(alpha, {pair: Fraction(64, units * int(random.integers(1, 5))) for pair in pairs})
 
 
-def timed_sample(random: Random, collective: Collective) -> tuple[Topology, Rounds, Flow, LinkTable]:
+def timed_sample(random: Random, collective: Collective) -> tuple[Topology, Flow, Flow, LinkTable]:
     """A random schedule that got its times: as early as they may be, or all later and longer."""
     topology, rounds = valid(random, collective)
     links, size, overlap = (

@@ -10,8 +10,8 @@ from tests.samples.verdicts import verify_rounds
 from topodesign.base.spec import parse
 from topodesign.collectives import ALL_TO_ALL
 from topodesign.graphs.expansions.product import graph as product
+from topodesign.plans.flow import Flow
 from topodesign.plans.measure import cost_of
-from topodesign.plans.rounds import Rounds
 from topodesign.schedulers.dimensions import by_digits, by_dimensions
 from topodesign.schedulers.peel import distance_bound, exchange
 from topodesign.schedulers.scheduling import schedule
@@ -31,7 +31,7 @@ PRODUCTS = {
 }
 
 
-def right(topology: Topology, rounds: Rounds) -> Fraction:
+def right(topology: Topology, rounds: Flow) -> Fraction:
     report = verify_rounds(topology, rounds)
     assert report.ok, report.problems
     assert not report.redundant
@@ -45,7 +45,7 @@ def test_products_are_done_dimension_by_dimension(spec: str) -> None:
     assert product(*factors) == topology
     alone = [exchange(factor, ALL_TO_ALL).rounds for factor in factors]
     for chunks in (None, 1, 3):
-        rounds = by_dimensions(factors, chunks=chunks)
+        rounds = by_dimensions(topology, factors, chunks=chunks)
         factor = right(topology, rounds)
         assert rounds.steps == sum(one.steps for one in alone)
         assert chunks is None or rounds.units <= chunks
@@ -54,7 +54,7 @@ def test_products_are_done_dimension_by_dimension(spec: str) -> None:
             degree = topology.degree // len(factors)
             assert factor == Fraction(topology.degree, degree) * cost_of(factors[0], alone[0]).bandwidth
     plan = schedule(topology, "all-to-all", method="dimensions")
-    assert plan.claim["bandwidth"] == right(topology, by_dimensions(factors))
+    assert plan.claim["bandwidth"] == right(topology, by_dimensions(topology, factors))
 
 
 @pytest.mark.parametrize(("spec", "digits"), [("debruijn(2,3)", 3), ("genkautz(3,9)", 2), ("genkautz(2,16)", 4)])

@@ -29,7 +29,7 @@ from topodesign.base.errors import (
     TopologyError,
 )
 from topodesign.collectives import ALLGATHER, ALLREDUCE, REDUCE_SCATTER, as_collective
-from topodesign.plans.rounds import Rounds
+from topodesign.plans.flow import Flow
 from topodesign.schedulers.exact_rounds import fewest_rounds, fewest_steps
 from topodesign.schedulers.steps_bound import lower_bound_lp
 from topodesign.schedulers.stored import (
@@ -360,7 +360,7 @@ def test_stored_files() -> None:
         text = file_of(spec).read_text(encoding="utf-8")
         read = list(from_text(text).values())
         for one, written in zip(read, json.loads(text)["schedules"], strict=True):
-            columns = one.schedule.columns().values()
+            columns = one.schedule.table().values()
             assert written["rows"] == [list(row) for row in zip(*(column.tolist() for column in columns), strict=True)]
             assert (written["bandwidth"], written["bound"]) == (str(one.cost.bandwidth), str(one.bound))
 
@@ -436,6 +436,6 @@ def test_other_texts_are_refused(text: str) -> None:
 
 def test_schedules_are_read_only() -> None:
     schedule = get_stored_schedule("diamond()", ALLGATHER)
-    assert isinstance(schedule, Rounds)
+    assert isinstance(schedule, Flow)
     with pytest.raises(ValueError, match="read-only"):
         schedule.step[0] = 2

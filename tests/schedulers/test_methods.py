@@ -18,8 +18,8 @@ from topodesign.fabrics.part import select_part
 from topodesign.fabrics.places import as_fabric
 from topodesign.fabrics.presets import build_fabric
 from topodesign.optima.optimum import optimum
+from topodesign.plans.build import build_steps
 from topodesign.plans.plan import Plan
-from topodesign.plans.rounds_ops import assemble
 from topodesign.plans.verify.plans import verify
 from topodesign.schedulers import ROUNDS, SCHEDULERS, forest, lift, peel, spff, stored
 from topodesign.schedulers.method import Method, Request, cost_in, plan_rounds
@@ -76,7 +76,7 @@ def ring(request: Request) -> list[Plan]:
     if any((i + 1) % nodes not in topology.neighbours(i) for i in range(nodes)):
         return []
     rows = [(s, i, (i + 1) % nodes, (i - s + 1) % nodes, 0, 1) for s in range(1, nodes) for i in range(nodes)]
-    return [plan_rounds(topology, assemble(ALLGATHER, nodes, 1, nodes - 1, rows), "round")]
+    return [plan_rounds(topology, build_steps(ALLGATHER, nodes, 1, nodes - 1, rows), "round")]
 
 
 def test_a_new_scheduler_is_one_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:

@@ -29,7 +29,6 @@ from topodesign.base.spec import Spec
 from topodesign.collectives import ALL_TO_ALL, ALLGATHER, GATHER, SCATTER, Collective
 from topodesign.graphs import FAMILIES
 from topodesign.plans.files import load_plan, save_plan
-from topodesign.plans.flow_ops import flow_of_rounds
 from topodesign.plans.measure import cost_of
 from topodesign.plans.time.steps import time_steps
 from topodesign.plans.verify.plans import verify
@@ -135,7 +134,7 @@ def check_all(spec: str) -> bool:
         assert made.proven
         assert factor - made.bound < Fraction(1, 10**4)
         time = time_steps(
-            flow_of_rounds(topology, made.rounds), alpha=Fraction(0), size=Fraction(1), bandwidth=Fraction(8)
+            made.rounds.having(place=topology), alpha=Fraction(0), size=Fraction(1), bandwidth=Fraction(8)
         ).time
         assert time == factor
     assert exchange(topology, ALL_TO_ALL).bound >= exact
@@ -271,7 +270,7 @@ def test_times_are_the_claim() -> None:
     rounds = exchange(topology, "all-to-all").rounds
     cost = cost_of(topology, rounds)
     alpha, size, rate = Fraction(1, 10**5), Fraction(2**20), Fraction(10**11)
-    time = time_steps(flow_of_rounds(topology, rounds), alpha=alpha, size=size, bandwidth=rate).time
+    time = time_steps(rounds.having(place=topology), alpha=alpha, size=size, bandwidth=rate).time
     assert time == alpha * cost.steps + cost.bandwidth * size * 8 / rate
 
 

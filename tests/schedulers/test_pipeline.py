@@ -118,7 +118,7 @@ def test_nodes_in_no_tree_pass_data_on() -> None:
     part = Topology.from_arrays(16, torus.src, torus.dst, torus.capacity, switches=others)
     trees = forest_schedule(part, "allgather")
     for chunks in (1, 3):
-        rounds = pipeline_trees(trees, chunks, ALLGATHER.among(members))
+        rounds = pipeline_trees(trees, torus, chunks, ALLGATHER.among(members))
         report = verify_rounds(torus, rounds)
         assert report.ok, report.problems
     whole = Pipeline(torus, ALLGATHER.among(members), "trees", (trees,))

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tests.samples.loads import heterogeneous_steps
 from tests.samples.scheduled import scheduled
-from tests.samples.schedules import COLLECTIVES, Collective
+from tests.samples.schedules import COLLECTIVES, COLUMNS, Collective, from_columns
 from tests.samples.topologies import regular_digraphs
 from tests.samples.verdicts import verify_rounds
 from topodesign import build
@@ -27,11 +27,12 @@ from topodesign.base.errors import (
 )
 from topodesign.collectives import ALLGATHER, REDUCE_SCATTER
 from topodesign.compiler.frontends import layout as layout_module
-from topodesign.plans import rounds_ops
-from topodesign.plans.flow_ops import flow_of_rounds
+from topodesign.plans import step_ops
+from topodesign.plans.build import build_steps
+from topodesign.plans.flow import Flow
+from topodesign.plans.flow_ops import reverse
 from topodesign.plans.measure import cost_of
-from topodesign.plans.rounds import COLUMNS, Rounds
-from topodesign.plans.rounds_ops import assemble, is_lean, reverse
+from topodesign.plans.step_ops import is_lean
 from topodesign.plans.time.steps import time_steps
 from topodesign.pricing.closed_form import layer_loads, price
 from topodesign.schedulers import lift, scheduling
@@ -163,7 +164,7 @@ def test_units_are_fewest_with_mixed_capacities(seed: int) -> None:
         assert cost_of(topology, spff(topology, chunks=fewer)).bandwidth > price(topology).bandwidth
 
 
-def slow_cost(topology: Topology, schedule: Rounds) -> Cost:
+def slow_cost(topology: Topology, schedule: Flow) -> Cost:
     """Add up row by row in Python integers."""
     load: dict[tuple[int, int, int], int] = {}
     for step, src, dst, _, lo, hi in zip(*(getattr(schedule, name).tolist() for name in COLUMNS), strict=True):
@@ -189,12 +190,12 @@ def test_costs_are_exact_with_many_units(units: int) -> None:
     owner = np.arange(nodes)
     rows = [(0, units - 1), (units - 1, units)]  # every shard in two parts, all over the same link in one step
     blocks = [(1, 0, 1, owner, low, high) for low, high in rows]
-    schedule = assemble(ALLGATHER, nodes, units, 1, blocks)
+    schedule = build_steps(ALLGATHER, nodes, units, 1, blocks)
     assert cost_of(ring, schedule) == slow_cost(ring, schedule) == Cost(1, Fraction(1))
 
 
 def test_a_schedule_without_sends_costs_nothing() -> None:
-    assert cost_of(build("complete(3)"), assemble(ALLGATHER, 3, 1, 2, [])) == Cost(2, Fraction(0))
+    assert cost_of(build("complete(3)"), build_steps(ALLGATHER, 3, 1, 2, [])) == Cost(2, Fraction(0))
 
 
 @pytest.mark.parametrize("collective", COLLECTIVES)
@@ -215,7 +216,7 @@ def test_a_base_schedule_with_needless_sends_is_pruned_before_it_is_lifted(monke
     once = spff(base, "allgather")
     columns = [np.concatenate([getattr(once, name)] * 2) for name in COLUMNS]
     columns[0][len(once) :] = 2
-    twice = Rounds(ALLGATHER, 3, once.units, 2, 0, *columns)
+    twice = from_columns(ALLGATHER, 3, once.units, 2, 0, *columns)
     assert verify_rounds(base, twice).ok
     assert not is_lean(twice)
     monkeypatch.setattr(lift, "thriftiest", lambda *_: twice)
@@ -231,11 +232,11 @@ def test_what_moves_once_is_pruned_to_the_same_rows_the_long_way(
     method: str, collective: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lean = scheduling.schedule("torus(3,4)", collective, method=method).rounds
-    assert isinstance(lean, Rounds)
+    assert isinstance(lean, Flow)
     assert is_lean(lean)
-    short = rounds_ops.prune(lean)
-    monkeypatch.setattr(rounds_ops, "is_lean", lambda _: False)
-    long = rounds_ops.prune(lean)
+    short = step_ops.prune(lean)
+    monkeypatch.setattr(step_ops, "is_lean", lambda _: False)
+    long = step_ops.prune(lean)
     assert (short.units, short.steps) == (long.units, long.steps)
     assert all(np.array_equal(getattr(short, name), getattr(long, name)) for name in COLUMNS)
 
@@ -255,7 +256,7 @@ def test_heterogeneous_schedules_take_the_time_of_the_linear_program(topology: T
     gather, _ = unequal_spff(topology.transpose(), table.transpose(), size, ALLGATHER, None)
     assert verify_rounds(topology.transpose(), gather).ok
     assert reverse(gather) == schedule
-    flow = flow_of_rounds(topology, schedule)
+    flow = schedule.having(place=topology)
     result = time_steps(flow, alpha=Fraction(0), size=size, bandwidth=Fraction(10**9), table=table)
     assert result.time == sum(steps)
 
@@ -278,7 +279,7 @@ def test_rounded_heterogeneous_schedules_are_right_and_close(topology: Topology,
         assert report.redundant == report.refilled == 0
         assert made.schedule.units <= chunks
         assert abs(made.lost) <= made.lost_at_most
-        flow = flow_of_rounds(topology, made.schedule)
+        flow = made.schedule.having(place=topology)
         result = time_steps(flow, alpha=Fraction(0), size=size, bandwidth=Fraction(10**9), table=table)
         # a link gets less than a unit too much for each destination behind it
         slack = Fraction(8) * size / topology.nodes / chunks / min(rate) * (topology.nodes - 1) * made.cost.steps
@@ -350,6 +351,6 @@ def test_what_is_too_large_is_refused_before_any_work(monkeypatch: pytest.Monkey
         spff(build("uniring(1,9)"))
     monkeypatch.setattr(layout_module, "_pieces", work)
     with pytest.raises(TooLargeError, match="compile"):
-        layout_module.layout(assemble(ALLGATHER, 2500, 1, 1, []))
+        layout_module.layout(build_steps(ALLGATHER, 2500, 1, 1, []))
     with pytest.raises(RuntimeError, match="too late"):
-        layout_module.layout(assemble(ALLGATHER, 9, 1, 1, []))
+        layout_module.layout(build_steps(ALLGATHER, 9, 1, 1, []))

@@ -181,6 +181,7 @@ NAMES: dict[str, str] = {
     "replan": "use repair.",
     "rewire": "use change_wiring.",
     "routed": "use 'schedule' with a method such as 'swing', and 'simulate' with 'hop'.",
+    "Rounds": "use build_steps, which makes a Flow of the same columns.",
     "Routes": "use the routing engines of the subnet manager; 'bringup' has routes of hosts.",
     "routes": "use the routing engines of the subnet manager; 'bringup' has routes of hosts.",
     "synthesize": "use 'pareto' with 'catalog=False'.",

@@ -30,9 +30,9 @@ from topodesign.compiler.options import CompileOptions, Threadblocks
 from topodesign.compiler.serving import Cut
 from topodesign.fabrics.fabric import Fabric
 from topodesign.plans.files import as_plan
-from topodesign.plans.flow_ops import unfold
 from topodesign.plans.plan import Plan
 from topodesign.plans.plan_ops import adds_at_ranks, block_amounts, list_rank_rounds, list_relays, list_transfers
+from topodesign.plans.step_ops import unfold
 from topodesign.plans.verify.plans import verify_or_raise
 from topodesign.runtime.calls import shares_of
 from topodesign.runtime.msccl.profiles import RuntimeProfile

@@ -588,7 +588,7 @@ def _split_plan(plan: Plan, groups: tuple[tuple[int, ...], ...] | None) -> Itera
         yield plan
         return
     for one, alone in zip(plan.collective.single, split_groups(plan), strict=True):
-        moved = carried_over(alone.rounds, one.group or (), plan.topology.nodes)
+        moved = carried_over(alone.rounds, one.group or (), plan.topology)
         claim = cost_claim(cost_of(plan.topology, moved))
         yield Plan(plan.place, moved, claim, plan.spec, plan.generator)
 

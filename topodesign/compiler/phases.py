@@ -139,7 +139,7 @@ def compile_phases(plan: Plan | str | Path, target: str = "msccl", **options: Un
     limits = backend.limits(settled)
     limits.check_ranks(topology.nodes)
     now = circuits.phase_of(rounds.step)
-    cut = [rounds.rows(now == number) for number in range(len(plan.changes) + 1)]
+    cut = [rounds.some(now == number) for number in range(len(plan.changes) + 1)]
     made: list[Program] = [one for at, part in enumerate(cut) if (one := backend.lower_phase(part, at, settled))]
     own = _Room(plan.collective, rounds.nodes)
     if not made:

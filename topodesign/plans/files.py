@@ -63,9 +63,8 @@ from topodesign.plans.archive import (
 from topodesign.plans.flow import Flow, Flows
 from topodesign.plans.flow_files import check_fields, column_names, read_flows, write_flows
 from topodesign.plans.movement import MAX_STEPS
-from topodesign.plans.old_kinds import OLD_KINDS
+from topodesign.plans.old_kinds import OLD_KINDS, ROUND_FIELDS, ROUND_TABLES, read_rounds
 from topodesign.plans.plan import Plan
-from topodesign.plans.rounds import Rounds
 from topodesign.plans.trees import Trees
 from topodesign.topology.topology import Topology
 
@@ -326,15 +325,16 @@ _CALLED = MappingProxyType({"block": "owner"})
 
 
 def _rounds(archive: ZipFile, fields: Mapping[str, Any]) -> Plan:
-    check_members(archive, [_CALLED.get(name, name) for name in Rounds.column_names()])
+    table = ROUND_TABLES["rows"]
+    check_members(archive, [_CALLED.get(column.name, column.name) for column in table])
     topology = read_links(archive, fields)
     collective = as_collective(fields.get("collective", ""))
     rows = read_integer(fields, "rows", 0, MAX_ROWS)
     columns: dict[str, Any] = {
-        name: read_column(archive, _CALLED.get(name, name), rows, dtype) for name, _, dtype, _ in Rounds.TABLES["rows"]
+        name: read_column(archive, _CALLED.get(name, name), rows, dtype) for name, _, dtype, _ in table
     }
-    header = {name: field.read(fields, name) for name, field in Rounds.FIELDS.items()}
-    rounds = Rounds(collective=collective, nodes=topology.nodes, **header, **columns)
+    header = {name: field.read(fields, name) for name, field in ROUND_FIELDS.items()}
+    rounds = read_rounds(collective, topology, header | columns)
     spec, generator = _about(fields)
     claim = fields.get("claim")
     return Plan(topology, rounds, {} if claim is None else _claim(claim), spec, generator)

@@ -416,6 +416,11 @@ class Flow(Moving):
         return column[self.piece]
 
     @property
+    def step(self) -> Column:
+        """In steps: that of every send, from 1."""
+        return self.end
+
+    @property
     def reduce_steps(self) -> int:
         """Steps before the copying sends, of a flow in steps."""
         if len(self.movements) == 1:

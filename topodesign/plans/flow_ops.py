@@ -8,92 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from topodesign.base.arrays import ranges, seal_array
+from topodesign.base.arrays import ranges
 from topodesign.base.errors import InfeasibleError, ScheduleError
 from topodesign.base.wording import with_article
 from topodesign.collectives import ALLREDUCE
 from topodesign.collectives.collective import Collective
 from topodesign.fabrics.fabric import Fabric
-from topodesign.plans.chunk_ops import unfold_pieces
+from topodesign.plans.build import blocks_named, check_units, renamed
 from topodesign.plans.flow import PIECES, SENDS, Circuits, Column, Flow, Routes, equal, has_same_fold
-from topodesign.plans.rounds import COLUMNS, Rounds
-from topodesign.plans.rounds_ops import blocks_named, canonical, check_rows, check_units, find_links, renamed
-from topodesign.topology.symmetry import Symmetry
 from topodesign.topology.topology import IntArray, Topology
-
-
-def flow_of_rounds(place: Topology | Fabric, rounds: Rounds, **more: Any) -> Flow:
-    """Return rounds as a flow in steps, a piece per row.
-
-    ``more`` are other fields, such as routes.
-    """
-    last = len(rounds.collective.movements) - 1
-    part = (rounds.step > rounds.reduce_steps).astype(np.int8) * np.int8(last)
-    sends = np.arange(len(rounds), dtype=np.int32), rounds.src, rounds.dst, rounds.step - 1, rounds.step, part
-    head = rounds.collective, place, "steps", rounds.units
-    return Flow(*head, rounds.block, rounds.lo, rounds.hi, *sends, steps=rounds.steps, **more)  # type: ignore[arg-type]
-
-
-def rounds_of_flow(flow: Flow) -> Rounds:
-    """Return an unfolded step flow from node to node, without routes."""
-    if flow.model != "steps":
-        raise InfeasibleError(f"a plan in {flow.kind} has no rounds")
-    if flow.fold is not None:
-        return _all_images(flow, flow.fold)
-    return _own_rounds(flow)
-
-
-def _own_rounds(flow: Flow) -> Rounds:
-    ends = (flow.end, flow.src, flow.dst, flow.of_sends(flow.block))
-    step, src, dst, block = (seal_array(column.astype(np.int32, copy=False)) for column in ends)
-    lo, hi = (seal_array(flow.of_sends(column).astype(np.int64, copy=False)) for column in (flow.lo, flow.hi))
-    head = flow.collective, flow.nodes, flow.units, flow.steps, flow.reduce_steps
-    return Rounds(*head, step, src, dst, block, lo, hi)
-
-
-def unfold(flow: Flow) -> Flow:
-    """Return all images of a flow's rows; steps in canonical form."""
-    if flow.model == "chunks":
-        return unfold_pieces(flow)
-    return flow if flow.fold is None else flow_of_rounds(flow.place, rounds_of_flow(flow))
-
-
-def _all_images(flow: Flow, fold: Symmetry) -> Rounds:
-    """Return the rounds of all blocks.
-
-    What moves of node v is that of its representative with every node x called p(x), where p is the permutation that
-    takes the representative to v: the one that :meth:`~topodesign.topology.symmetry.Symmetry.transversals` takes,
-    composed along a breadth-first tree in the order of the generators and, after them, their inverses. Whatever the
-    group, this makes one plan; where no permutation but the identity leaves a node where it is, p is unique.
-    """
-    own, total = _own_rounds(flow), flow.sends
-    check_rows(total)
-    columns = {name: np.empty(total, dtype=getattr(own, name).dtype) for name in COLUMNS}
-    owner, at = flow.collective.owners(own.block, flow.nodes), 0
-    for representative in fold.representatives:
-        rows = own.rows(owner == representative)
-        for _, names in fold.transversals(representative):
-            part = slice(at, at + len(rows))
-            columns["src"][part], columns["dst"][part] = names[rows.src], names[rows.dst]
-            columns["block"][part] = blocks_named(flow.collective, rows.block, names)
-            for name in ("step", "lo", "hi"):
-                columns[name][part] = getattr(rows, name)
-            at += len(rows)
-    return canonical(own.having(**columns))
-
-
-def gather(flow: Flow) -> Rounds:
-    """Return rows of a folded flow with first links of free orbits.
-
-    There one permutation of the group takes a row to each link of the orbit. So every link of an orbit carries of the
-    whole schedule what the first carries of these rows.
-    """
-    own, fold, topology = _own_rounds(flow), flow.fold, flow.topology
-    if fold is None:
-        return own
-    fold.check(topology)
-    link = fold.link_orbits(topology)[find_links(topology, own)]
-    return own.having(src=topology.src[link].astype(np.int32), dst=topology.dst[link].astype(np.int32))
 
 
 def reverse(flow: Flow, place: Topology | Fabric | None = None) -> Flow:
@@ -194,7 +117,9 @@ def concatenate(first: Flow, second: Flow, *, begin: int | None = None, collecti
         raise ScheduleError(
             f"{with_article(whole)} is made of {parts}, not of {first.collective} and {second.collective}"
         )
-    heads = [(one.topology, one.routes is None) for one in (first, second)]
+    if first.nodes != second.nodes:
+        raise ScheduleError(f"flows among {first.nodes} and {second.nodes} nodes are not put after one another")
+    heads = [(None if one.model == "steps" else one.topology, one.routes is None) for one in (first, second)]
     if heads[0] != heads[1] or first.circuits is not None:
         raise ScheduleError("only flows over the same links are put after one another")
     if first.clock is not None and not (first.units == second.units and equal(first.clock, second.clock)):
@@ -214,8 +139,9 @@ def concatenate(first: Flow, second: Flow, *, begin: int | None = None, collecti
     if routes is not None and second.routes is not None:
         routes = _join_routes(routes, second.routes, len(first), middle)
     columns: dict[str, Any] = {"block": pieces["block"], "lo": pieces["lo"] * scale, "hi": pieces["hi"] * scale}
-    steps = first.steps + second.steps
-    return replace(first, collective=whole, units=units, steps=steps, routes=routes, **columns, **sends)
+    return replace(
+        first, collective=whole, units=units, steps=first.steps + second.steps, routes=routes, **columns, **sends
+    )
 
 
 def _join_routes(first: Routes, second: Routes, sends: int, middle: int) -> Routes:
@@ -304,16 +230,19 @@ def _find_sources(flow: Flow) -> IntArray:
     return before
 
 
-def relabel(flow: Flow, order: IntArray, place: Topology | Fabric) -> Flow:
-    """Return a flow with node v called ``order[v]``, on the renamed place."""
-    if not np.array_equal(np.sort(order), np.arange(flow.nodes)):
+def relabel(flow: Flow, order: IntArray, place: Topology | Fabric | None = None) -> Flow:
+    """Return a flow with node v called ``order[v]``, on ``place`` or its renamed links."""
+    if order.shape != (flow.nodes,) or not np.array_equal(np.sort(order), np.arange(flow.nodes)):
         raise ScheduleError(f"relabelling requires a permutation of the nodes 0 to {flow.nodes - 1}")
     if flow.fold is not None:
         raise InfeasibleError(f"a plan in {flow.kind} has no image under {len(order)} names")
-    routes, circuits, sizes = flow.routes, flow.circuits, flow.sizes
+    routes, circuits, sizes, here = flow.routes, flow.circuits, flow.sizes, flow.topology
+    if place is None:
+        switches = [int(order[switch]) for switch in here.switches]
+        place = Topology.from_arrays(here.nodes, order[here.src], order[here.dst], here.capacity, switches=switches)
     block = blocks_named(flow.collective, flow.block, order).astype(flow.block.dtype)
     if flow.model == "chunks":
-        here, there = flow.topology, place.topology if isinstance(place, Fabric) else place
+        there = place.topology if isinstance(place, Fabric) else place
         images = there.link_index(order[here.src], order[here.dst])
         if np.any(images < 0) or not np.array_equal(there.capacity[images], here.capacity):
             raise ScheduleError("the permutation does not keep the links, so that trees have no image")
@@ -327,8 +256,8 @@ def relabel(flow: Flow, order: IntArray, place: Topology | Fabric) -> Flow:
         place=place,
         block=block,
         sizes=sizes,
-        src=order[flow.src],
-        dst=order[flow.dst],
+        src=order[flow.src].astype(flow.src.dtype),
+        dst=order[flow.dst].astype(flow.dst.dtype),
         routes=None if routes is None else routes._replace(hop=order[routes.hop]),
         circuits=None if circuits is None else circuits._replace(src=order[circuits.src], dst=order[circuits.dst]),
     )

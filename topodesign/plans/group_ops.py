@@ -13,22 +13,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from topodesign.base.arrays import seal_array
 from topodesign.base.errors import InfeasibleError, ScheduleError
 from topodesign.collectives import Collective
 from topodesign.collectives.collective import EVERYONE
-from topodesign.plans.rounds import COLUMNS, Rounds
-from topodesign.plans.rounds_ops import (
-    allreduce,
-    assemble,
-    blocks_named,
-    canonical,
-    check_rows,
-    halves,
-    renamed,
-    rescale,
-    reverse,
-)
+from topodesign.plans.build import blocks_named, build_steps, check_rows, renamed
+from topodesign.plans.flow import Flow
+from topodesign.plans.flow_ops import concatenate, reverse
+from topodesign.plans.step_ops import canonical, halves, join_sends, rescale
 from topodesign.topology.topology import Topology
 
 Row = tuple[int, int, int, int, int, int]  # step, src, dst, block, lo, hi
@@ -43,18 +34,17 @@ def part_of_topology(topology: Topology, members: Sequence[int]) -> Topology:
     return Topology.from_arrays(len(members), src, dst, topology.capacity[kept])
 
 
-def carried_over(schedule: Rounds, members: Sequence[int], nodes: int) -> Rounds:
-    """Return a part's schedule among its members in the whole."""
+def carried_over(flow: Flow, members: Sequence[int], topology: Topology) -> Flow:
+    """Return a part's flow among its members in the whole."""
     names = np.array(members, dtype=np.int32)
-    block = blocks_named(schedule.collective, schedule.block, names, nodes)
-    collective = renamed(schedule.collective, list(members))
+    block = blocks_named(flow.collective, flow.block, names, topology.nodes)
+    collective = renamed(flow.collective, list(members))
     if collective.group is None:
         collective = collective.among(members)
-    src, dst = names[schedule.src], names[schedule.dst]
-    return schedule.having(collective=collective, nodes=nodes, src=src, dst=dst, block=block)
+    return flow.having(collective=collective, place=topology, src=names[flow.src], dst=names[flow.dst], block=block)
 
 
-def restricted(schedule: Rounds, collective: Collective) -> Rounds:
+def restricted(schedule: Flow, collective: Collective) -> Flow:
     """Return the part of a right schedule that some nodes need.
 
     The collective is the same among fewer nodes, in one group or several. Nobody is sent what it has or what
@@ -62,9 +52,9 @@ def restricted(schedule: Rounds, collective: Collective) -> Rounds:
     """
     if len(schedule.collective.parts) > 1:
         pairs = zip(halves(schedule), collective.parts, strict=True)
-        return allreduce(*(restricted(half, part) for half, part in pairs))
+        return concatenate(*(restricted(half, part) for half, part in pairs))
     if collective.reduces:
-        return reverse(restricted(reverse(schedule), collective.dual))
+        return reverse(restricted(reverse(schedule), collective.dual), schedule.place)
     nodes = schedule.nodes
     team = collective.teams(nodes)
     (movement,) = collective.movements
@@ -72,7 +62,7 @@ def restricted(schedule: Rounds, collective: Collective) -> Rounds:
     blocks = collective.blocks(members, nodes)
     sources, goals = collective.places(movement, blocks, nodes)
     order = np.lexsort((schedule.step, schedule.block))
-    columns = [getattr(schedule, name)[order].tolist() for name in COLUMNS]
+    columns = [column[order].tolist() for column in schedule.table().values()]
     bounds = np.searchsorted(schedule.block[order], np.stack((blocks, blocks + 1), axis=1)).tolist()
     kept: list[Row] = []
     ends = zip(bounds, blocks.tolist(), sources.tolist(), goals.tolist(), strict=True)
@@ -82,7 +72,7 @@ def restricted(schedule: Rounds, collective: Collective) -> Rounds:
         kept += _needed(rows, block, source, wanted)
     check_rows(len(kept))
     step, src, dst, own, lo, hi = np.array(kept, dtype=np.int64).reshape(-1, 6).T
-    part = assemble(collective, nodes, schedule.units, schedule.steps, [(step, src, dst, own, lo, hi)])
+    part = build_steps(collective, schedule.place, schedule.units, schedule.steps, [(step, src, dst, own, lo, hi)])
     return without_gaps(canonical(part))
 
 
@@ -110,24 +100,23 @@ def _needed(rows: list[Row], block: int, source: int, wanted: list[int]) -> list
     return kept
 
 
-def without_gaps(schedule: Rounds) -> Rounds:
+def without_gaps(schedule: Flow) -> Flow:
     """Return a schedule without the steps in which nothing is sent."""
     used = np.unique(schedule.step)
     if len(used) == schedule.steps:
         return schedule
     number = np.zeros(schedule.steps + 1, dtype=np.int32)
     number[used] = np.arange(1, len(used) + 1)
-    adds = int((used <= schedule.reduce_steps).sum())
-    return schedule.having(steps=len(used), reduce_steps=adds, step=number[schedule.step])
+    step = number[schedule.step]
+    return schedule.having(steps=len(used), start=step - 1, end=step)
 
 
-def empty(one: Collective, nodes: int) -> Rounds:
-    """Return what a group of one node does."""
-    alone = assemble(one.parts[0], nodes, 1, 0, [])
-    return alone if len(one.parts) == 1 else alone.having(collective=one)
+def empty(one: Collective, topology: Topology) -> Flow:
+    """Return the flow of a group of one node."""
+    return build_steps(one, topology, 1, 0, [])
 
 
-def alongside(schedules: Sequence[Rounds], collective: Collective) -> Rounds:
+def alongside(schedules: Sequence[Flow], collective: Collective) -> Flow:
     """Return the concurrent schedule of several groups."""
     if tuple(one.collective for one in schedules) != collective.single:
         raise ScheduleError(f"the schedules are not of the groups of {collective!r}")
@@ -136,18 +125,19 @@ def alongside(schedules: Sequence[Rounds], collective: Collective) -> Rounds:
     if len(collective.parts) > 1:
         pairs = [halves(one) for one in schedules]
         parts = zip(zip(*pairs, strict=True), collective.parts, strict=True)
-        return allreduce(*(alongside(halves_of, part) for halves_of, part in parts))
+        return concatenate(*(alongside(halves_of, part) for halves_of, part in parts))
     check_rows(sum(map(len, schedules)))
     units = math.lcm(*(one.units for one in schedules))
     steps = max(one.steps for one in schedules)
     scaled = [rescale(one, units) for one in schedules]
     late = steps if collective.reduces else 0  # what is added up ends together: copying turned round
-    step = np.concatenate([one.step + (late - one.steps if late else 0) for one in scaled]).astype(np.int32)
-    rest = (np.concatenate([getattr(one, name) for one in scaled]) for name in COLUMNS[1:])
-    return Rounds(collective, schedules[0].nodes, units, steps, late, seal_array(step), *map(seal_array, rest))
+    columns = join_sends(scaled)
+    wait = np.repeat([late - one.steps if late else 0 for one in scaled], [len(one) for one in scaled]).astype(np.int32)
+    columns |= {"start": columns["start"] + wait, "end": columns["end"] + wait}
+    return scaled[0].having(collective=collective, units=units, steps=steps, **columns)
 
 
-def apart(topology: Topology, schedule: Rounds) -> list[tuple[Topology, Rounds]]:
+def apart(topology: Topology, schedule: Flow) -> list[tuple[Topology, Flow]]:
     """Return the schedule of every group on its own links."""
     nodes = schedule.nodes
     team = schedule.collective.teams(nodes, topology.switches)
@@ -161,15 +151,16 @@ def apart(topology: Topology, schedule: Rounds) -> list[tuple[Topology, Rounds]]
             "make the schedule with --no-forward"
         )
     return [
-        _one_apart(topology, schedule.rows(own == number), one) for number, one in enumerate(schedule.collective.single)
+        _one_apart(topology, schedule.some(own == number), one) for number, one in enumerate(schedule.collective.single)
     ]
 
 
-def _one_apart(topology: Topology, rows: Rounds, one: Collective) -> tuple[Topology, Rounds]:
+def _one_apart(topology: Topology, rows: Flow, one: Collective) -> tuple[Topology, Flow]:
     members = one.members(topology.nodes, topology.switches).tolist()
     number = np.zeros(topology.nodes, dtype=np.int32)
     number[members] = np.arange(len(members))
     block = blocks_named(one, rows.block, number, len(members))
     alone = replace(renamed(one, number.tolist()), group=None)
-    part = rows.having(collective=alone, nodes=len(members), src=number[rows.src], dst=number[rows.dst], block=block)
-    return part_of_topology(topology, members), without_gaps(canonical(part))
+    place = part_of_topology(topology, members)
+    part = rows.having(collective=alone, place=place, src=number[rows.src], dst=number[rows.dst], block=block)
+    return place, without_gaps(canonical(part))

@@ -13,15 +13,13 @@ from topodesign.base.errors import ScheduleError
 from topodesign.fabrics.fabric import NODE_BANDWIDTH, Fabric
 from topodesign.plans.chunk_ops import find_height, find_unit_time, sum_weights
 from topodesign.plans.flow import Column, Flow, Flows
-from topodesign.plans.flow_ops import gather, rounds_of_flow
 from topodesign.plans.plan import Plan
-from topodesign.plans.rounds import Rounds
-from topodesign.plans.rounds_ops import find_links
 from topodesign.plans.stages import list_shares
+from topodesign.plans.step_ops import find_links, gather, unfold_steps
 from topodesign.topology.topology import IntArray, Topology
 
 
-def cost_of(topology: Topology, schedule: Rounds) -> Cost:
+def cost_of(topology: Topology, schedule: Flow) -> Cost:
     """Return steps and y = (d/n) * sum over steps of the largest load.
 
     Units over units per shard times capacity.
@@ -126,7 +124,7 @@ def flow_claim(flow: Flow) -> dict[str, Fraction]:
     if flow.routes is not None or flow.circuits is not None:
         return step_costs(flow).claim(flow)
     free = flow.fold is not None and flow.fold.is_free
-    return cost_claim(cost_of(flow.topology, gather(flow) if free else rounds_of_flow(flow)))
+    return cost_claim(cost_of(flow.topology, gather(flow) if free else unfold_steps(flow)))
 
 
 def cost_claim(cost: Cost) -> dict[str, Fraction]:

@@ -74,7 +74,7 @@ def read_tables(
 
 
 class Movement(ABC):
-    """A movement: :class:`~topodesign.plans.rounds.Rounds` or a flow.
+    """A movement: :class:`~topodesign.plans.flow.Flow` or several.
 
     A subclass is a frozen dataclass with a field for every column. It checks its form when it is made, not its meaning:
     that is the verifier's.

@@ -16,17 +16,19 @@ from topodesign.base.arrays import ranges
 from topodesign.base.errors import FileFormatError, ScheduleError
 from topodesign.collectives import ALLGATHER, ALLREDUCE, REDUCE_SCATTER, Collective
 from topodesign.fabrics.fabric import Fabric
-from topodesign.plans.archive import MAX_ROWS, read_column, read_fraction, read_integer
+from topodesign.plans.archive import MAX_INTEGER, MAX_ROWS, read_column, read_fraction, read_integer
+from topodesign.plans.build import build_steps
 from topodesign.plans.chunk_ops import MAX_WEIGHT, flow_of_paths
 from topodesign.plans.flow import MAX_PORTS, MAX_TICKS, PIECES, SENDS, Circuits, Clock, Flow, Flows, Routes
 from topodesign.plans.flow_files import check_fields
-from topodesign.plans.flow_ops import flow_of_rounds, join_links
+from topodesign.plans.flow_ops import join_links
 from topodesign.plans.movement import (
     FLAG,
     FRACTION,
     FRACTION_OR_NONE,
     INTEGERS_OR_NONE,
     LINKS,
+    MAX_STEPS,
     Column,
     Field,
     Fields,
@@ -35,7 +37,6 @@ from topodesign.plans.movement import (
     integer,
     read_tables,
 )
-from topodesign.plans.rounds import Rounds
 from topodesign.plans.trees import Trees, flow_of_trees
 from topodesign.topology.symmetry import Symmetry
 from topodesign.topology.topology import Topology
@@ -88,10 +89,13 @@ class OldKind(NamedTuple):
         return Flows(tuple(flows))
 
 
-def _rounds(collective: Collective, nodes: int, values: Mapping[str, Any]) -> Rounds:
-    head = collective, nodes, values["units"], values["steps"], values["reduce_steps"]
-    step, src, dst, block = (values[name].astype(np.int32) for name in ("step", "src", "dst", "block"))
-    return Rounds(*head, step, src, dst, block, values["lo"], values["hi"])
+def read_rounds(collective: Collective, place: Topology | Fabric, values: Mapping[str, Any], **more: Any) -> Flow:
+    """Return rounds as a flow in steps; ``more`` are other fields."""
+    steps, adding = values["steps"], values["reduce_steps"]
+    rows: Any = tuple(values[name] for name in ("step", "src", "dst", *PIECES))
+    if np.any(values["lo"] >= values["hi"]):
+        raise ScheduleError(f"intervals must satisfy 0 <= lo < hi <= {values['units']}")
+    return build_steps(collective, place, values["units"], steps, [rows], reduce_steps=adding, **more)
 
 
 def _routed(collective: Collective, place: Topology | Fabric, values: Mapping[str, Any]) -> Flow:
@@ -105,8 +109,7 @@ def _routed(collective: Collective, place: Topology | Fabric, values: Mapping[st
     src, dst = hop[start[:-1][route]], hop[start[1:][route] - 1]
     rows = np.arange(len(route))
     ways = Routes(rows, np.ones(len(route), dtype=np.int64), np.concatenate(([0], np.cumsum(length))), hop[at])
-    nodes = place.topology.nodes if isinstance(place, Fabric) else place.nodes
-    return flow_of_rounds(place, _rounds(collective, nodes, {**values, "src": src, "dst": dst}), routes=ways)
+    return read_rounds(collective, place, {**values, "src": src, "dst": dst}, routes=ways)
 
 
 def _phases(collective: Collective, place: Topology | Fabric, values: Mapping[str, Any]) -> Flow:
@@ -116,14 +119,7 @@ def _phases(collective: Collective, place: Topology | Fabric, values: Mapping[st
     phase, src, src_port, dst, dst_port = (values[name] for name in names)
     begin = values["first_step"] - 1
     circuits = Circuits(ports, delay, moving, duplex, begin, phase, src, src_port, dst, dst_port)
-    nodes = place.topology.nodes if isinstance(place, Fabric) else place.nodes
-    return flow_of_rounds(place, _rounds(collective, nodes, values), circuits=circuits)
-
-
-def _plain(collective: Collective, place: Topology | Fabric, values: Mapping[str, Any]) -> Flow:
-    """Return rounds."""
-    nodes = place.topology.nodes if isinstance(place, Fabric) else place.nodes
-    return flow_of_rounds(place, _rounds(collective, nodes, values))
+    return read_rounds(collective, place, values, circuits=circuits)
 
 
 def _orbits(collective: Collective, place: Topology | Fabric, values: Mapping[str, Any]) -> Flow:
@@ -131,7 +127,7 @@ def _orbits(collective: Collective, place: Topology | Fabric, values: Mapping[st
     nodes = place.topology.nodes if isinstance(place, Fabric) else place.nodes
     generators = values["generators"].reshape(-1, nodes)
     fold = Symmetry(nodes, tuple(values["representatives"].tolist()), partial(tuple, generators))
-    return flow_of_rounds(place, _rounds(collective, nodes, values), fold=fold)
+    return read_rounds(collective, place, values, fold=fold)
 
 
 def _timed(collective: Collective, place: Topology | Fabric, values: Mapping[str, Any]) -> Flow:
@@ -143,6 +139,21 @@ def _timed(collective: Collective, place: Topology | Fabric, values: Mapping[str
     return join_links(Flow(collective, place, "clock", values["units"], **columns, clock=clock))
 
 
+ROUND_FIELDS: Fields = {
+    "units": integer(1, MAX_INTEGER),
+    "steps": integer(0, MAX_STEPS),
+    "reduce_steps": integer(0, MAX_STEPS),
+}
+ROUND_TABLES: Tables = {
+    "rows": (
+        Column("step", "communication step, from 1", np.int32),
+        Column("src", "node that sends", np.int32),
+        Column("dst", "node that receives", np.int32),
+        Column("block", "block of the data", np.int32),
+        Column("lo", "first unit of it"),
+        Column("hi", "the unit after the last"),
+    )
+}
 _DOES = (REDUCE_SCATTER, ALLREDUCE, ALLGATHER)  # stages, by number; an allreduce is one-shot
 _STREAM: Fields = {"units": integer(1, MAX_TICKS), "size": FRACTION, "bandwidth": FRACTION_OR_NONE}
 _SENDS: Tables = {
@@ -215,18 +226,18 @@ def _read_rates(header: Mapping[str, Any], name: str) -> tuple[Fraction, ...]:
 
 OLD_KINDS: Mapping[str, OldKind] = MappingProxyType(
     {
-        "rounds": OldKind(Rounds.FIELDS, Rounds.TABLES, _plain),
+        "rounds": OldKind(ROUND_FIELDS, ROUND_TABLES, read_rounds),
         "orbitrounds": OldKind(
-            Rounds.FIELDS,
+            ROUND_FIELDS,
             {
-                **Rounds.TABLES,
+                **ROUND_TABLES,
                 "generators": (Column("generators", "images of the nodes, generator after generator", np.int32, True),),
                 "representatives": (Column("representatives", "one node of every orbit that moves something"),),
             },
             _orbits,
         ),
         "routed": OldKind(
-            Rounds.FIELDS,
+            ROUND_FIELDS,
             {
                 "rows": (
                     Column("step", "communication step, from 1"),
@@ -242,14 +253,14 @@ OLD_KINDS: Mapping[str, OldKind] = MappingProxyType(
         ),
         "phases": OldKind(
             {
-                **Rounds.FIELDS,
+                **ROUND_FIELDS,
                 "ports": integer(1, MAX_PORTS),
                 "delay": Field(lambda header, name: read_fraction(header, name, positive=False)),
                 "moving": FLAG,
                 "duplex": FLAG,
             },
             {
-                **Rounds.TABLES,
+                **ROUND_TABLES,
                 "phases": (Column("first_step", "step with which the phase begins"),),
                 "circuits": (
                     Column("phase", "phase that the circuit is of, from 0"),

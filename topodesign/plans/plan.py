@@ -14,9 +14,8 @@ from topodesign.base.records import Result
 from topodesign.collectives import Collective
 from topodesign.fabrics.fabric import NODE_BANDWIDTH, Fabric
 from topodesign.plans.flow import Flow, Flows, Model
-from topodesign.plans.flow_ops import flow_of_rounds, rounds_of_flow, unfold
 from topodesign.plans.movement import Movement
-from topodesign.plans.rounds import Rounds
+from topodesign.plans.step_ops import unfold, unfold_steps
 from topodesign.plans.trees import Trees, flow_of_trees, trees_of_flow
 from topodesign.topology.topology import Topology
 
@@ -41,7 +40,7 @@ class Plan(Result):
     place: Topology | Fabric  # where it runs: a topology, or a fabric, which has names and bandwidths of its own
     # what moves when: a flow or several. Rounds and trees are taken for the flow that they say
     movement: Movement
-    # its claimed cost, by name: exact numbers that the verifier finds out for itself and compares. Rounds
+    # its claimed cost, by name: exact numbers that the verifier finds out for itself and compares. Flow
     # claim ``steps`` and ``bandwidth`` (y), trees ``k``, ``height``, ``inv_x_star`` and ``algorithmic_bandwidth``,
     # timed sends ``time`` in seconds
     claim: Mapping[str, Fraction] = field(default_factory=dict)
@@ -53,8 +52,6 @@ class Plan(Result):
         """Check that the movement fits the place; adopt its spec."""
         if isinstance(self.movement, Trees) and self.movement.fits(self.topology):
             object.__setattr__(self, "movement", flow_of_trees(self.place, self.movement))
-        if isinstance(self.movement, Rounds) and self.movement.fits(self.topology):
-            object.__setattr__(self, "movement", flow_of_rounds(self.place, self.movement))
         if not self.movement.fits(self.topology):
             raise ScheduleError(f"{self.movement!r} is for another topology than {self.topology!r}")
         if not isinstance(self.movement, Flow | Flows):
@@ -143,9 +140,9 @@ class Plan(Result):
         return () if circuits is None else tuple(circuits.begin[1:].tolist())
 
     @property
-    def rounds(self) -> Rounds:
+    def rounds(self) -> Flow:
         """The unfolded sends in steps; InfeasibleError if it has no steps."""
-        return rounds_of_flow(self.flow)
+        return unfold_steps(self.flow)
 
     @property
     def trees(self) -> Trees:

@@ -15,16 +15,16 @@ import numpy as np
 
 from topodesign.base.errors import InfeasibleError, ParameterError, ScheduleError, TooLargeError
 from topodesign.plans.chunk_ops import find_relays, routes_of, unfold_pieces
-from topodesign.plans.flow import Circuits
-from topodesign.plans.flow_ops import flow_of_rounds, relabel, rounds_of_flow
+from topodesign.plans.flow import Circuits, Flow
+from topodesign.plans.flow_ops import relabel
 from topodesign.plans.group_ops import apart
 from topodesign.plans.measure import cost_claim, cost_of, flow_claim
 from topodesign.plans.plan import Plan
-from topodesign.plans.rounds import Rounds
+from topodesign.plans.step_ops import unfold_steps
 from topodesign.plans.time.clock import list_steps
 from topodesign.plans.transfers import Transfers, add_up, transfers_of_flow, transfers_of_rounds
 from topodesign.plans.trees import flow_of_trees
-from topodesign.plans.unroll import ranks_of, unroll
+from topodesign.plans.unroll import graph_of, ranks_of, unroll
 from topodesign.topology.topology import IntArray, Topology
 
 _OWN_UNITS = 2**30  # of a block where these differ in size
@@ -54,7 +54,7 @@ def block_amounts(plan: Plan) -> tuple[int, ...] | None:
     return tuple(flow.sizes[flow.collective.blocks(flow.members, flow.nodes)].tolist())
 
 
-def list_rounds(plan: Plan, parts: int = 1) -> tuple[Topology, Rounds]:
+def list_rounds(plan: Plan, parts: int = 1) -> tuple[Topology, Flow]:
     """Return the sends between nodes in steps, and their graph.
 
     ``parts`` are chunks of what each pipeline carries. Routed sends are on the graph of their ends. What is wrong with
@@ -74,14 +74,14 @@ def list_rounds(plan: Plan, parts: int = 1) -> tuple[Topology, Rounds]:
     topology, flow = plan.topology, plan.flow
     if plan.model == "clock":
         return topology, list_steps(flow)
-    rounds = rounds_of_flow(flow)
+    rounds = unfold_steps(flow)
     if flow.routes is None:
         return topology, rounds
-    ends = np.unique(rounds.src.astype(np.int64) * topology.nodes + rounds.dst)
-    return Topology.from_arrays(topology.nodes, *np.divmod(ends, topology.nodes), switches=topology.switches), rounds
+    graph = graph_of(topology, rounds.src, rounds.dst)
+    return graph, rounds.having(place=graph)
 
 
-def list_rank_rounds(plan: Plan, parts: int = 1, *, padded: bool = False) -> tuple[Topology, Rounds]:
+def list_rank_rounds(plan: Plan, parts: int = 1, *, padded: bool = False) -> tuple[Topology, Flow]:
     """Return :func:`list_rounds` with nodes numbered as ranks.
 
     ``padded``: blocks that differ in size are the first units of blocks as large as the largest, not refused.
@@ -171,7 +171,7 @@ def split_groups(plan: Plan) -> Iterator[Plan]:
             continue
         own = _circuits_of(circuits, plan.topology.nodes, one.group or ())
         union = own.union(len(one.group or ()))
-        moved = flow_of_rounds(union, rounds, circuits=own)
+        moved = rounds.having(place=union, circuits=own)
         yield Plan(union, moved, flow_claim(moved), generator=plan.generator)
 
 

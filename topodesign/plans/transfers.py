@@ -17,10 +17,9 @@ import numpy as np
 from topodesign.base.arrays import earlier, seal_array
 from topodesign.base.errors import ScheduleError
 from topodesign.collectives import ALLGATHER, ALLREDUCE, REDUCE_SCATTER, Collective
+from topodesign.plans.build import blocks_named, check_rows, check_units, renamed
 from topodesign.plans.chunk_ops import find_height, sort_sends
 from topodesign.plans.flow import Flow
-from topodesign.plans.rounds import Rounds
-from topodesign.plans.rounds_ops import blocks_named, check_rows, check_units, renamed
 from topodesign.plans.stages import Part, list_parts
 from topodesign.plans.unroll import numbers_without
 from topodesign.topology.topology import IntArray
@@ -122,11 +121,10 @@ def message_table(transfers: Sequence[Transfers]) -> MessageTable:
     )
 
 
-def transfers_of_rounds(rounds: Rounds, switches: Collection[int]) -> Transfers:
+def transfers_of_rounds(rounds: Flow, switches: Collection[int]) -> Transfers:
     """Return what rounds send."""
-    step = rounds.step.astype(np.int64)
-    part = (step > rounds.reduce_steps).astype(np.int64) * (len(rounds.collective.movements) - 1)
-    return _among_ranks(rounds, switches, Fraction(1), (step - 1, step, part))
+    start, end, part = (column.astype(np.int64) for column in (rounds.start, rounds.end, rounds.part))
+    return _among_ranks(rounds, switches, Fraction(1), (start, end, part))
 
 
 def transfers_of_flow(flow: Flow, share: Fraction) -> Transfers:
@@ -137,7 +135,7 @@ def transfers_of_flow(flow: Flow, share: Fraction) -> Transfers:
 
 
 def _among_ranks(
-    moved: Rounds | Flow, switches: Collection[int], share: Fraction, times: tuple[IntArray, IntArray, IntArray]
+    moved: Flow, switches: Collection[int], share: Fraction, times: tuple[IntArray, IntArray, IntArray]
 ) -> Transfers:
     """Return sends with ranks in place of nodes."""
     number, computes = numbers_without(moved.nodes, switches)

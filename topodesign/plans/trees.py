@@ -35,7 +35,6 @@ from topodesign.plans.chunk_ops import (
 )
 from topodesign.plans.flow import Flow, Routes
 from topodesign.plans.movement import FLAG, FRACTION, INTEGERS_OR_NONE, Column, Movement, check_cuts, integer
-from topodesign.plans.rounds import reduce_steps_fit
 from topodesign.topology.symmetry import Symmetry
 from topodesign.topology.topology import IntArray, Topology
 
@@ -125,7 +124,9 @@ class Trees(Movement):
         if self.rate <= 0:
             raise ScheduleError(f"the rate of a tree must be positive, not {self.rate}")
         trees, edges = len(self.root), len(self.tree)
-        if not 0 <= self.reduce_trees <= trees or not reduce_steps_fit(self.collective, trees, self.reduce_trees):
+        single = len(self.collective.movements) == 1
+        fits = not single or self.reduce_trees == (trees if self.collective.reduces else 0)
+        if not 0 <= self.reduce_trees <= trees or not fits:
             raise ScheduleError(f"{self.reduce_trees} of {trees} trees reducing does not fit {self.collective}")
         if self.one_shot and (self.concurrent or len(set(self.shard or ())) > 1):
             raise ScheduleError("an allreduce without in-trees has one phase, and all nodes with as much data each")

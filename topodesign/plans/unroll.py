@@ -15,19 +15,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topodesign.base.arguments import require_at_least
-from topodesign.base.arrays import earlier, ranges, seal_array
+from topodesign.base.arrays import earlier, ranges
 from topodesign.base.errors import InfeasibleError
 from topodesign.collectives import Collective
+from topodesign.plans.build import Part, blocks_named, build_steps, check_rows, check_units, renamed
 from topodesign.plans.chunk_ops import find_parts, find_teams, sort_sends, unfold_pieces
 from topodesign.plans.flow import Flow
 from topodesign.plans.group_ops import without_gaps
-from topodesign.plans.rounds import Rounds
-from topodesign.plans.rounds_ops import Part, assemble, blocks_named, canonical, check_rows, check_units, renamed
+from topodesign.plans.step_ops import canonical
 from topodesign.plans.trees import Trees
 from topodesign.topology.topology import IntArray, Topology
 
 
-def unroll(flow: Flow, chunks: int = 1) -> tuple[Topology, Rounds]:
+def unroll(flow: Flow, chunks: int = 1) -> tuple[Topology, Flow]:
     """Return a chunk flow's sends between nodes, in steps.
 
     Every piece is cut into chunks. What is copied goes over a send at depth e (1 at its first node) in step e, what is
@@ -66,12 +66,11 @@ def unroll(flow: Flow, chunks: int = 1) -> tuple[Topology, Rounds]:
     lo, width = flow.lo[piece] * chunks, (flow.hi - flow.lo)[piece]
     # Of a root with more weight than its share, what is beyond its shard is omitted: another root lacks it.
     low, high = (np.minimum(lo + at * width, units).ravel() for at in (chunk, chunk + 1))
-    kept = low < high
-    narrow = (np.tile(column, chunks)[kept].astype(np.int32) for column in (flow.src, flow.dst, flow.block[piece]))
-    step = seal_array((first + chunk).ravel()[kept].astype(np.int32))
-    head = flow.collective, flow.nodes, units, middle + _steps(height[~inward], chunks), middle
-    rounds = Rounds(*head, step, *map(seal_array, (*narrow, low[kept], high[kept])))
-    return graph_of(flow.topology, flow.src, flow.dst), rounds
+    ends = (np.tile(column, chunks) for column in (flow.src, flow.dst, flow.block[piece]))
+    graph = graph_of(flow.topology, flow.src, flow.dst)
+    steps = middle + _steps(height[~inward], chunks)
+    rows = ((first + chunk).ravel(), *ends, low, high)
+    return graph, build_steps(flow.collective, graph, units, steps, [rows], reduce_steps=middle)
 
 
 def graph_of(topology: Topology, src: NDArray[np.integer], dst: NDArray[np.integer]) -> Topology:
@@ -81,7 +80,7 @@ def graph_of(topology: Topology, src: NDArray[np.integer], dst: NDArray[np.integ
     )
 
 
-def ranks_of(topology: Topology, rounds: Rounds) -> tuple[Topology, Rounds]:
+def ranks_of(topology: Topology, rounds: Flow) -> tuple[Topology, Flow]:
     """Return rounds with nodes numbered without switches."""
     if not topology.switches:
         return topology, rounds
@@ -90,8 +89,8 @@ def ranks_of(topology: Topology, rounds: Rounds) -> tuple[Topology, Rounds]:
     block = blocks_named(rounds.collective, rounds.block, number, count)
     src, dst, blocks = (column.astype(np.int32) for column in (number[rounds.src], number[rounds.dst], block))
     named = renamed(rounds.collective, number.tolist())
-    rounds = rounds.having(collective=named, nodes=count, src=src, dst=dst, block=blocks)
-    return Topology.from_arrays(rounds.nodes, *np.unique(np.stack((src, dst)), axis=1).astype(np.int64)), rounds
+    graph = Topology.from_arrays(count, *np.unique(np.stack((src, dst)), axis=1).astype(np.int64))
+    return graph, rounds.having(collective=named, place=graph, src=src, dst=dst, block=blocks)
 
 
 def numbers_without(nodes: int, switches: Collection[int]) -> tuple[IntArray, NDArray[np.bool_]]:
@@ -123,11 +122,11 @@ def _depths(flow: Flow, adds: NDArray[np.bool_]) -> IntArray:
     return depth
 
 
-def pipeline_trees(trees: Trees, chunks: int = 1, collective: Collective | None = None) -> Rounds:
+def pipeline_trees(trees: Trees, place: Topology, chunks: int = 1, collective: Collective | None = None) -> Flow:
     """Return out-trees as rounds.
 
-    Of an allgather or a broadcast; ``collective`` is what the rounds are of, where nodes that are none of its
-    members forward. Every tree's data is cut into chunks, and one follows a step behind the other.
+    Of an allgather or a broadcast, on the links ``place``; ``collective`` is what the rounds are of, where nodes that
+    are none of its members forward. Every tree's data is cut into chunks, and one follows a step behind the other.
     """
     require_at_least("chunks", chunks, 1)
     if trees.reduce_trees:
@@ -143,7 +142,7 @@ def pipeline_trees(trees: Trees, chunks: int = 1, collective: Collective | None 
     check_rows(int(length.sum()) * chunks)
     starts, last = _route_steps(trees, length)
     route, hop = ranges(0, length)
-    place = trees.hop_start[:-1][route] + hop
+    at = trees.hop_start[:-1][route] + hop
     tree = trees.tree[trees.route_edge[route]]
     low = (earlier(trees.route_edge, trees.route_weight) // common)[route]
     parts: list[Part] = []
@@ -151,10 +150,10 @@ def pipeline_trees(trees: Trees, chunks: int = 1, collective: Collective | None 
         first = begin[tree] * chunks + chunk * weight[tree] + low
         amount = (trees.route_weight // common)[route]
         step = starts[route] + hop + 1 + chunk
-        parts.append((step, trees.hop[place], trees.hop[place + 1], trees.root[tree], first, first + amount))
+        parts.append((step, trees.hop[at], trees.hop[at + 1], trees.root[tree], first, first + amount))
     steps = last + chunks - 1 if last else 0
     done = trees.collective if collective is None else collective
-    return without_gaps(canonical(assemble(done, trees.topology.nodes, share * chunks, steps, parts)))
+    return without_gaps(canonical(build_steps(done, place, share * chunks, steps, parts)))
 
 
 def _route_steps(trees: Trees, length: IntArray) -> tuple[IntArray, int]:

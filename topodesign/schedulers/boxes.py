@@ -35,7 +35,6 @@ from topodesign.plans.flow import Flow
 from topodesign.plans.flow_ops import concatenate, join_links, reverse
 from topodesign.plans.link_times import LinkTimes, flow_in_ticks
 from topodesign.plans.plan import Plan
-from topodesign.plans.rounds import Rounds
 from topodesign.schedulers.box_ways import Boxes, Hop, Way, boxes_in, exchange_plan
 from topodesign.schedulers.in_order import Flights, Messages, run
 from topodesign.schedulers.method import Method, Request, spec_of
@@ -148,7 +147,7 @@ def _lifts(fabric: Fabric, *, back: bool) -> list[tuple[_Lift, Boxes]]:
     return found
 
 
-def _lift_rounds(rounds: Rounds, boxes: Boxes) -> _Lift:
+def _lift_rounds(rounds: Flow, boxes: Boxes) -> _Lift:
     """Return the lift of a schedule, with loads split over cables."""
     size = len(boxes.members[0])
     parts = math.lcm(*(len(ways) for ways in boxes.cables.values()))

@@ -15,11 +15,11 @@ from topodesign.base.options import format_option
 from topodesign.base.units import format_rate
 from topodesign.collectives import Collective
 from topodesign.fabrics.part import select_part
+from topodesign.plans.flow import Flow
 from topodesign.plans.flow_ops import concatenate
 from topodesign.plans.group_ops import alongside, carried_over, empty, part_of_topology, restricted
 from topodesign.plans.measure import compute_claim, cost_claim
 from topodesign.plans.plan import Plan
-from topodesign.plans.rounds import Rounds
 from topodesign.schedulers import ROUNDS, SCHEDULERS
 from topodesign.schedulers.for_size import chooses_by_size, explain_skipped, fastest_for_size, gains_by_trees
 from topodesign.schedulers.forest import MAY_BE_FASTER
@@ -335,7 +335,7 @@ def _add_notes(best: Plan, made: list[Plan], others: list[Plan]) -> Plan:
     return replace(best, generator=told, notes=(*best.notes, *notes))
 
 
-Made = dict[object, Rounds | None]
+Made = dict[object, Flow | None]
 
 
 def among(request: Request, methods: list[Method]) -> list[Plan]:
@@ -350,7 +350,7 @@ def among(request: Request, methods: list[Method]) -> list[Plan]:
     collective.members(topology.nodes)  # says what is no node
     plans: list[Plan] = []
     refused: Exception | None = None
-    ways: list[Callable[[Request, Method, Collective, Made], Rounds | None]] = [_inside]
+    ways: list[Callable[[Request, Method, Collective, Made], Flow | None]] = [_inside]
     if request.others == "forward":
         ways.append(_through)
     for method in methods:
@@ -381,12 +381,12 @@ def among(request: Request, methods: list[Method]) -> list[Plan]:
     return plans
 
 
-def _inside(request: Request, method: Method, one: Collective, made: Made) -> Rounds | None:
+def _inside(request: Request, method: Method, one: Collective, made: Made) -> Flow | None:
     """Return a group's rounds on inner links, shared by equal groups."""
     topology = request.topology
     members = one.members(topology.nodes).tolist()
     if len(members) == 1:
-        return empty(one, topology.nodes)
+        return empty(one, topology)
     part = part_of_topology(topology, members)
     root = None if one.root is None else members.index(one.root)
     place = {node: at for at, node in enumerate(members)}
@@ -399,14 +399,14 @@ def _inside(request: Request, method: Method, one: Collective, made: Made) -> Ro
         asked = request.but(place=part, collective=alone, root=root, link_table=table, others="vanish")
         made[key] = _best_rounds(method.make(asked))
     found = made[key]
-    return None if found is None else carried_over(found, members, topology.nodes)
+    return None if found is None else carried_over(found, members, topology)
 
 
-def _through(request: Request, method: Method, one: Collective, made: Made) -> Rounds | None:
+def _through(request: Request, method: Method, one: Collective, made: Made) -> Flow | None:
     """Return a group's part of an all-node plan."""
     topology = request.topology
     if len(one.members(topology.nodes)) == 1:
-        return empty(one, topology.nodes)
+        return empty(one, topology)
     if one.root not in made:
         alone = replace(one, root=None, group=None)
         made[one.root] = _best_rounds(method.make(request.but(collective=alone, root=one.root, others="vanish")))
@@ -414,7 +414,7 @@ def _through(request: Request, method: Method, one: Collective, made: Made) -> R
     return None if found is None else restricted(found, one)
 
 
-def _best_rounds(plans: list[Plan]) -> Rounds | None:
+def _best_rounds(plans: list[Plan]) -> Flow | None:
     """Return the rounds with minimum steps, then minimum bandwidth."""
     if not all(one.kind in _STEPS for one in plans):
         raise ParameterError(f"plans in {plans[0].kind} are not carried over to some of the nodes")

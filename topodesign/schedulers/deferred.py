@@ -9,12 +9,12 @@ from dataclasses import replace
 
 from topodesign.base.errors import ParameterError, TopologyError
 from topodesign.collectives import ALLGATHER, ALLREDUCE, REDUCE_SCATTER, Collective
+from topodesign.plans.build import build_steps, check_rows
 from topodesign.plans.flow import Flow
-from topodesign.plans.flow_ops import flow_of_rounds, rounds_of_flow
+from topodesign.plans.flow_ops import reverse
 from topodesign.plans.flow_ops import reverse as reverse_flow
 from topodesign.plans.plan import Plan
-from topodesign.plans.rounds import Rounds
-from topodesign.plans.rounds_ops import assemble, canonical, check_rows, reverse
+from topodesign.plans.step_ops import canonical, unfold_steps
 from topodesign.pricing.closed_form import price
 from topodesign.pricing.deferral import Deferral, explain_no_deferral
 from topodesign.pricing.split_deferral import SplitDeferral, best_deferral
@@ -26,18 +26,16 @@ from topodesign.topology.topology import Topology
 _MOST_WORK = 2**29  # steps times nodes times links up to which it is tried without being named
 
 
-def defer_schedule(
-    topology: Topology, collective: Collective = ALLGATHER, *, progress: Progress | None = None
-) -> Rounds:
+def defer_schedule(topology: Topology, collective: Collective = ALLGATHER, *, progress: Progress | None = None) -> Flow:
     """Return a deferred allgather or reduce-scatter, split by links if cheaper."""
     if _backwards(collective):
         return reverse(defer_schedule(topology.transpose(), progress=progress))
     check_rows(topology.nodes * (topology.nodes - 1))
     found = best_deferral(topology, progress)
     if len(found.receivers) < topology.nodes:
-        return rounds_of_flow(_orbit(topology, found))
+        return unfold_steps(_orbit(topology, found))
     moves = found.moves
-    return canonical(assemble(ALLGATHER, topology.nodes, moves.units, len(found.loads), [moves[1:]]))
+    return canonical(build_steps(ALLGATHER, topology, moves.units, len(found.loads), [moves[1:]]))
 
 
 def defer_folded(topology: Topology, collective: Collective = ALLGATHER, *, progress: Progress | None = None) -> Flow:
@@ -68,9 +66,9 @@ def _orbit(topology: Topology, found: Deferral | SplitDeferral) -> Flow:
     moves = found.moves
     block, sender, receiver = map_to_representatives(symmetry, moves.shard, moves.sender, moves.receiver)
     table = (moves.step, sender, receiver, block, moves.start, moves.stop)
-    rounds = canonical(assemble(ALLGATHER, topology.nodes, moves.units, len(found.loads), [table]))
+    rounds = canonical(build_steps(ALLGATHER, topology, moves.units, len(found.loads), [table]))
     fold = replace(symmetry, representatives=tuple(found.receivers.tolist()))
-    return flow_of_rounds(topology, rounds, fold=fold)
+    return rounds.having(fold=fold)
 
 
 def _make(request: Request) -> list[Plan]:

@@ -17,11 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topodesign.collectives import ALL_TO_ALL
+from topodesign.plans.build import Part, build_steps, check_rows, check_units
 from topodesign.plans.flow import Flow
-from topodesign.plans.flow_ops import flow_of_rounds
 from topodesign.plans.plan import Plan
-from topodesign.plans.rounds import Rounds
-from topodesign.plans.rounds_ops import Part, assemble, canonical, check_rows, check_units, rescale
+from topodesign.plans.step_ops import canonical, rescale
 from topodesign.pricing.all_to_all import all_to_all
 from topodesign.schedulers.method import Method, Request, cost_in, folds, plan_rounds
 from topodesign.schedulers.peel import distance_bound, exchange
@@ -30,7 +29,9 @@ from topodesign.topology.factors import factors_of
 from topodesign.topology.topology import Topology
 
 
-def by_dimensions(factors: Sequence[Topology], *, chunks: int | None = None, folded: bool = False) -> Rounds:
+def by_dimensions(
+    topology: Topology, factors: Sequence[Topology], *, chunks: int | None = None, folded: bool = False
+) -> Flow:
     """Return the all-to-all of a Cartesian product, dimension by dimension.
 
     The coordinate of the first factor runs fastest.
@@ -52,7 +53,7 @@ def by_dimensions(factors: Sequence[Topology], *, chunks: int | None = None, fol
     places = [math.prod(sizes[:at]) for at in range(len(sizes))]
     nodes = math.prod(sizes)
     if folded:
-        plans = [plan.rows(plan.block < size) for plan, size in zip(plans, sizes, strict=True)]
+        plans = [plan.some(plan.block < size) for plan, size in zip(plans, sizes, strict=True)]
     starts = [1 if folded else nodes // size for size in sizes]  # sources that differ in the other dimensions
     check_rows(orders * sum(len(plans[at]) * starts[at] * (nodes // size) for at, size in enumerate(sizes)))
     parts: list[Part] = []
@@ -73,7 +74,7 @@ def by_dimensions(factors: Sequence[Topology], *, chunks: int | None = None, fol
             settled.append(at)
             before += plan.steps
     steps = sum(plan.steps for plan in plans)
-    return canonical(assemble(ALL_TO_ALL, nodes, units * orders, steps, parts))
+    return canonical(build_steps(ALL_TO_ALL, topology, units * orders, steps, parts))
 
 
 def _make(request: Request) -> list[Plan]:
@@ -81,7 +82,7 @@ def _make(request: Request) -> list[Plan]:
     factors = factors_of(topology)
     if not factors:
         return []
-    moved = _make_folded(topology, factors, request.chunks) or by_dimensions(factors, chunks=request.chunks)
+    moved = _make_folded(topology, factors, request.chunks) or by_dimensions(topology, factors, chunks=request.chunks)
     plan = add_bound(plan_rounds(topology, moved, "dimensions", chunks=request.chunks), factors)
     return [plan] if request.steps in {None, cost_in(plan).steps} else []
 
@@ -92,10 +93,10 @@ def _make_folded(topology: Topology, factors: Sequence[Topology], chunks: int | 
     most = topology.nodes**2 * len(factors) * sum(factor.nodes for factor in factors)
     if not folds(topology, most) or symmetry is None or np.any(symmetry.represented_by):
         return None
-    rounds = by_dimensions(factors, chunks=chunks, folded=True)
+    rounds = by_dimensions(topology, factors, chunks=chunks, folded=True)
     whole = len(rounds) * topology.nodes
     fold = replace(symmetry, representatives=(0,))
-    return flow_of_rounds(topology, rounds, fold=fold) if folds(topology, whole) else None
+    return rounds.having(fold=fold) if folds(topology, whole) else None
 
 
 def add_bound(plan: Plan, factors: Sequence[Topology] = ()) -> Plan:
@@ -117,7 +118,7 @@ METHOD = Method("dimensions", frozenset({"chunks", "steps"}), (ALL_TO_ALL,), _ma
 MOST_NODES = 2**11  # nodes of the largest graph whose walks are counted
 
 
-def by_digits(topology: Topology) -> Rounds | None:
+def by_digits(topology: Topology) -> Flow | None:
     """Return the all-to-all over unique walks of one length, or None.
 
     They are unique on de Bruijn graphs, and on generalized Kautz graphs of d^D nodes: D steps shift in the D digits of
@@ -156,7 +157,7 @@ def by_digits(topology: Topology) -> Rounds | None:
     for step in range(1, steps + 1):
         moves = np.flatnonzero(places[step] != places[step - 1])
         parts.append((step, places[step - 1][moves], places[step][moves], moves, 0, 1))
-    return canonical(assemble(ALL_TO_ALL, nodes, 1, steps, parts))
+    return canonical(build_steps(ALL_TO_ALL, topology, 1, steps, parts))
 
 
 def _make_by_digits(request: Request) -> list[Plan]:

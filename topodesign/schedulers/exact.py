@@ -34,7 +34,6 @@ from topodesign.plans.flow import Flow
 from topodesign.plans.flow_ops import join_links
 from topodesign.plans.measure import cost_claim, cost_of
 from topodesign.plans.plan import Plan
-from topodesign.plans.rounds import Rounds
 from topodesign.plans.verify.plans import check_movement
 from topodesign.schedulers import tacos
 from topodesign.schedulers.demands import (
@@ -160,7 +159,7 @@ def _fluid(topology: Topology, collective: Collective, steps: int) -> Fraction |
     return None
 
 
-def _plan(there: Asked, schedule: Rounds, rounds: Fraction, bound: Fraction, proof: Reason) -> Plan:
+def _plan(there: Asked, schedule: Flow, rounds: Fraction, bound: Fraction, proof: Reason) -> Plan:
     """Return the plan of a schedule, with its proven claims."""
     least = fewest_steps(there.topology, there.collective)
     shortest = Proof.BOUND if schedule.steps == least else Proof.NONE

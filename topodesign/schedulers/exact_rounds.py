@@ -23,8 +23,10 @@ import numpy as np
 from topodesign.base.arguments import require_at_least
 from topodesign.base.errors import DisconnectedError, InfeasibleError, ScheduleError, TooLargeError, TopologyError
 from topodesign.collectives import Collective
-from topodesign.plans.rounds import Rounds
-from topodesign.plans.rounds_ops import assemble, find_links, reverse
+from topodesign.plans.build import build_steps
+from topodesign.plans.flow import Flow
+from topodesign.plans.flow_ops import reverse
+from topodesign.plans.step_ops import find_links
 from topodesign.plans.verify.plans import check_movement
 from topodesign.schedulers.demands import FAR, Demand, Proof, cross_cuts, cuts_of, demands_of, hops
 from topodesign.schedulers.steps_bound import MOST_PORTS
@@ -39,7 +41,7 @@ MOST_CHOICES = 60_000  # largest product of chunks, links and steps that is sear
 class FewestRounds:
     """Schedule with minimum rounds found, its bound and proof."""
 
-    schedule: Rounds | None  # the best one found, or None if the time was not enough for any, or there is none
+    schedule: Flow | None  # the best one found, or None if the time was not enough for any, or there is none
     rounds: Fraction | None  # of the schedule: the sum over the steps of the largest load over capacity
     bound: Fraction  # rounds that any other has at least (exact)
     # Why none has fewer; without a schedule, why there is none below what was asked for.
@@ -255,7 +257,7 @@ class _Search:
         ]
         self.program.row(into, 0)
 
-    def schedule(self, collective: Collective) -> Rounds:
+    def schedule(self, collective: Collective) -> Flow:
         """Return the schedule of the solution, without useless sends."""
         value = self.program.value
         moves = [move for move, flag in self.sends.items() if value(flag)]
@@ -265,7 +267,7 @@ class _Search:
         demand, chunk, link, step = np.array(moves, dtype=np.int64).reshape(-1, 4).T
         block = np.array([one.block for one in self.demands], dtype=np.int64)[demand]
         part = (step + 1, self.way.src[link], self.way.dst[link], block, chunk, chunk + 1)
-        return assemble(collective, self.way.nodes, self.chunks, self.steps, [part])
+        return build_steps(collective, self.way, self.chunks, self.steps, [part])
 
     def _paths(self, number: int, flow: dict[tuple[int, int], int]) -> Iterator[tuple[int, int, int]]:
         """Yield chunk, link and step of a block, without round trips."""

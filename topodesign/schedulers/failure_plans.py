@@ -37,9 +37,10 @@ from topodesign.optima.question import Question
 from topodesign.optima.trees import bound_by_cuts
 from topodesign.plans.chunk_ops import MAX_WEIGHT
 from topodesign.plans.files import load_plan
-from topodesign.plans.flow_ops import relabel, unfold
+from topodesign.plans.flow_ops import relabel
 from topodesign.plans.plan import Plan
 from topodesign.plans.sets import ForSizes, read_plan_set, save_plan_set
+from topodesign.plans.step_ops import unfold
 from topodesign.plans.verify.plans import load_right, verify, verify_or_raise
 from topodesign.schedulers.replan import Replanned, repair_plan
 from topodesign.schedulers.scheduling import schedule

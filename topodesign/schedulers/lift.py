@@ -7,10 +7,10 @@ from topodesign.base.spec import Spec
 from topodesign.collectives import ALLGATHER, REDUCE_SCATTER, Collective
 from topodesign.graphs.expansions.expansion import Expansion
 from topodesign.graphs.expansions.transpose import transpose
+from topodesign.plans.flow import Flow
 from topodesign.plans.measure import cost_of
 from topodesign.plans.plan import Plan
-from topodesign.plans.rounds import Rounds
-from topodesign.plans.rounds_ops import is_lean, prune
+from topodesign.plans.step_ops import is_lean, prune
 from topodesign.schedulers.method import Method, Request, plan_rounds
 from topodesign.schedulers.spff import spff
 from topodesign.schedulers.stored import get_stored_schedule
@@ -18,7 +18,7 @@ from topodesign.topology.library import build, generator
 from topodesign.topology.topology import Topology
 
 
-def lift_schedule(topology: Topology, collective: Collective) -> Rounds | None:
+def lift_schedule(topology: Topology, collective: Collective) -> Flow | None:
     """Return an expansion's schedule lifted from its bases, or None.
 
     Of each base the schedule with the least bandwidth factor is taken, found in the same way or stored or SPFF: an
@@ -30,7 +30,7 @@ def lift_schedule(topology: Topology, collective: Collective) -> Rounds | None:
     if not isinstance(entry, Expansion) or entry.lift is None:
         return None
     of_bases = collective.dual if entry is transpose else collective
-    args: list[Topology | Rounds | int] = []
+    args: list[Topology | Flow | int] = []
     for argument in topology.spec.args:
         if isinstance(argument, Spec):
             base = build(argument)
@@ -44,7 +44,7 @@ def lift_schedule(topology: Topology, collective: Collective) -> Rounds | None:
         return None  # the expansion has no lift for such bases, or one of too many units
 
 
-def thriftiest(topology: Topology, collective: Collective) -> Rounds:
+def thriftiest(topology: Topology, collective: Collective) -> Flow:
     """Return the available schedule with minimum bandwidth, then steps."""
     known = [
         spff(topology, collective),

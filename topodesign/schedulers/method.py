@@ -26,7 +26,6 @@ from topodesign.plans.flow import Flow
 from topodesign.plans.link_times import LinkTimes, link_times
 from topodesign.plans.measure import flow_claim
 from topodesign.plans.plan import Plan
-from topodesign.plans.rounds import Rounds
 from topodesign.plans.time.ticks import time_rounds
 from topodesign.plans.trees import Trees, flow_of_trees
 from topodesign.schedulers.options import EVERYONES, OPTIONS, ScheduleOptions
@@ -203,7 +202,7 @@ class Request:
             grain=grain,
         )
 
-    def time_rounds(self, rounds: Rounds) -> Flow:
+    def time_rounds(self, rounds: Flow) -> Flow:
         """Return rounds as timed sends at the times of links."""
         rate = 8 * NODE_BANDWIDTH if self.bandwidth is None else self.bandwidth
         given = {"size": self.size, "alpha": self.step_alpha, "bandwidth": rate, "overlap": bool(self.overlap)}
@@ -340,7 +339,7 @@ def _among(collective: Collective, known: tuple[Collective, ...]) -> bool:
     return halves or collective.like(*known)
 
 
-def plan_rounds(topology: Topology, movement: Rounds | Flow, method: str, **more: Any) -> Plan:
+def plan_rounds(topology: Topology, movement: Flow, method: str, **more: Any) -> Plan:
     """Return the plan of rounds with its cost."""
     plan = Plan(topology, movement, {}, generator={"method": method, **more})
     return replace(plan, claim=flow_claim(plan.flow))

@@ -23,10 +23,12 @@ from topodesign.base.arrays import ranges, seal_array
 from topodesign.base.errors import DisconnectedError, InfeasibleError, ParameterError, TooLargeError, TopologyError
 from topodesign.base.wording import with_article
 from topodesign.collectives import ALL_TO_ALL, GATHER, SCATTER, Collective, as_collective
+from topodesign.plans.build import Part, build_steps, check_rows
+from topodesign.plans.flow import Flow
+from topodesign.plans.flow_ops import reverse
 from topodesign.plans.measure import cost_of
 from topodesign.plans.plan import Plan
-from topodesign.plans.rounds import Rounds
-from topodesign.plans.rounds_ops import Part, assemble, canonical, check_rows, rescale, reverse
+from topodesign.plans.step_ops import canonical, rescale
 from topodesign.pricing.closed_form import distances
 from topodesign.schedulers.balanced_paths import MOST_HOPS, balance_paths, hops_of
 from topodesign.schedulers.flow_in_time import FlowInTime, FlowProgram, ways_of
@@ -50,7 +52,7 @@ _QUICK = 20_000  # columns of a program that is solved for other numbers of step
 class Exchange:
     """Rounds of a plan, with their bound and proof."""
 
-    rounds: Rounds  # who sends what
+    rounds: Flow  # who sends what
     bound: Fraction  # no plan of so many steps has a smaller bandwidth factor (exact)
     proven: bool  # whether the bound is that of the best flow, and not of the distances alone
 
@@ -190,7 +192,7 @@ class _Maker:
             flow, found = program.solve()
             proven = found >= bound
             bound = max(found, bound)
-        best: tuple[Fraction, Rounds] | None = None
+        best: tuple[Fraction, Flow] | None = None
         for make in self._candidates(flow, steps, chunks):
             rounds = make()
             total = self._total(rounds)
@@ -208,14 +210,14 @@ class _Maker:
         columns = len(ways.sources) * program.steps * (len(ways.arcs) + self.topology.nodes)
         return columns <= (4 if ways.symmetry is None else 20) * most and program.size <= most
 
-    def _total(self, rounds: Rounds) -> Fraction:
+    def _total(self, rounds: Flow) -> Fraction:
         """Return the sum of largest loads at the assumed capacities."""
         if self.capacity is None:
             return cost_of(self.topology, rounds).bandwidth / self.scale
         taken = Topology.from_arrays(self.topology.nodes, self.topology.src, self.topology.dst, self.capacity)
         return cost_of(taken, rounds).bandwidth * taken.nodes / taken.degree
 
-    def _candidates(self, flow: FlowInTime | None, steps: int, chunks: int | None) -> Iterator[Callable[[], Rounds]]:
+    def _candidates(self, flow: FlowInTime | None, steps: int, chunks: int | None) -> Iterator[Callable[[], Flow]]:
         """Yield makers of rounds, fewest units first if known."""
         most = MOST_UNITS if chunks is None else chunks
         if flow is not None and flow.units <= min(most, FEW):
@@ -230,7 +232,7 @@ class _Maker:
         if flow is not None:
             yield lambda: self._peel(flow, steps, min(flow.units, most))
 
-    def _peel(self, flow: FlowInTime, steps: int, units: int) -> Rounds:
+    def _peel(self, flow: FlowInTime, steps: int, units: int) -> Flow:
         """Return a flow as rounds, with part ends rounded if needed."""
         topology, ways = self.topology, self.quotient
         parts: list[Part] = []
@@ -253,20 +255,20 @@ class _Maker:
             check_rows(len(nodes) * len(step))
             block = nodes[:, None] * topology.nodes + images[:, to]
             parts.append((step[None, :], images[:, src], images[:, dst], block, low[None, :], high[None, :]))
-        return canonical(assemble(self.collective, topology.nodes, units, steps, parts))
+        return canonical(build_steps(self.collective, topology, units, steps, parts))
 
-    def _paths(self, rounds: Rounds, pairs: IntArray, block: IntArray) -> NDArray[np.int32]:
+    def _paths(self, rounds: Flow, pairs: IntArray, block: IntArray) -> NDArray[np.int32]:
         """Return the paths of all units of rounds."""
         place = np.zeros(int(block.max()) + 1, dtype=np.int64)
         place[block] = np.arange(len(block))
         nodes, ways = self.topology.nodes, self.quotient
         arc = np.searchsorted(ways.src * nodes + ways.dst, rounds.src.astype(np.int64) * nodes + rounds.dst)
         paths = np.full((rounds.units, len(pairs), rounds.steps), -1, dtype=np.int32)
-        row, unit = ranges(rounds.lo, rounds.hi - rounds.lo)
+        row, unit = ranges(np.asarray(rounds.lo, dtype=np.int64), rounds.hi - rounds.lo)
         paths[unit, place[rounds.block[row]], rounds.step[row] - 1] = arc[row]
         return paths
 
-    def _spread_blocks(self, flow: FlowInTime | None, steps: int, units: int) -> Rounds:
+    def _spread_blocks(self, flow: FlowInTime | None, steps: int, units: int) -> Flow:
         """Return the rounds of blocks spread over shortest paths."""
         nodes, ways = self.topology.nodes, self.quotient
         if self.collective.root is None:
@@ -286,7 +288,7 @@ class _Maker:
         chunk, pair, step, arc = hops_of(found.paths)
         check_rows(len(chunk))
         rows = (step, ways.src[arc], ways.dst[arc], block[pair], chunk, chunk + 1)
-        return canonical(assemble(self.collective, nodes, units, steps, [rows]))
+        return canonical(build_steps(self.collective, self.topology, units, steps, [rows]))
 
 
 def _make(request: Request) -> list[Plan]:

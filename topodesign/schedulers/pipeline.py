@@ -26,11 +26,13 @@ from topodesign.base.cost import Cost
 from topodesign.base.errors import InfeasibleError, ParameterError, TooLargeError
 from topodesign.collectives import Collective
 from topodesign.fabrics.places import plain_fabric
+from topodesign.plans.build import MAX_UNITS, build_steps
 from topodesign.plans.chunk_ops import find_route_links
+from topodesign.plans.flow import Flow
+from topodesign.plans.flow_ops import reverse
 from topodesign.plans.group_ops import alongside, restricted
 from topodesign.plans.plan import Plan
-from topodesign.plans.rounds import Rounds
-from topodesign.plans.rounds_ops import MAX_UNITS, assemble, canonical, find_links, reverse
+from topodesign.plans.step_ops import canonical, find_links
 from topodesign.plans.trees import TREE_COLLECTIVES, Trees, passing
 from topodesign.plans.unroll import pipeline_trees
 from topodesign.pricing.closed_form import distances
@@ -52,18 +54,20 @@ class Pipeline:
     name: str  # ``layers``, or how many trees per root
     trees: tuple[Trees | None, ...]  # the trees of every group; empty for layers
 
-    def rounds(self, chunks: int) -> Rounds:
+    def rounds(self, chunks: int) -> Flow:
         """Return the rounds in a number of chunks."""
         if not any(self.trees):
             return _layers(self.topology, self.collective, chunks)
         parts = [
-            assemble(one, self.topology.nodes, 1, 0, []) if trees is None else pipeline_trees(trees, chunks, one)
+            build_steps(one, self.topology, 1, 0, [])
+            if trees is None
+            else pipeline_trees(trees, self.topology, chunks, one)
             for one, trees in zip(self.collective.single, self.trees, strict=True)
         ]
         return alongside(parts, self.collective)
 
     @cached_property
-    def one(self) -> Rounds:
+    def one(self) -> Flow:
         """Rounds with one chunk."""
         return self.rounds(1)
 
@@ -177,7 +181,7 @@ def _parts(topology: Topology, collective: Collective) -> tuple[Topology, ...]:
     return tuple(rooms)
 
 
-def _layers(topology: Topology, collective: Collective, chunks: int) -> Rounds:
+def _layers(topology: Topology, collective: Collective, chunks: int) -> Flow:
     """Return the broadcast from all neighbours nearer the root."""
     root = collective.root or 0
     distance = distances(topology, root)
@@ -198,7 +202,7 @@ def _layers(topology: Topology, collective: Collective, chunks: int) -> Rounds:
         for chunk in range(chunks)
     ]
     steps = far + chunks - 1 if far else 0
-    return canonical(assemble(collective, topology.nodes, units * chunks, steps, parts))
+    return canonical(build_steps(collective, topology, units * chunks, steps, parts))
 
 
 def rows_of(

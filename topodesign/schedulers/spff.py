@@ -16,12 +16,12 @@ from numpy.typing import NDArray
 from topodesign.base.arguments import as_integer
 from topodesign.base.errors import ParameterError, TooLargeError, TopologyError
 from topodesign.collectives import ALLGATHER, ALLREDUCE, REDUCE_SCATTER, Collective, as_collective
+from topodesign.plans.build import MAX_UNITS, build_steps, check_rows
 from topodesign.plans.flow import Flow
-from topodesign.plans.flow_ops import concatenate, flow_of_rounds
+from topodesign.plans.flow_ops import concatenate, reverse
 from topodesign.plans.flow_ops import reverse as reverse_flow
 from topodesign.plans.plan import Plan
-from topodesign.plans.rounds import Rounds
-from topodesign.plans.rounds_ops import MAX_UNITS, assemble, canonical, check_rows, reverse
+from topodesign.plans.step_ops import canonical
 from topodesign.pricing import kernels
 from topodesign.pricing.closed_form import layer_loads, price, sources_of
 from topodesign.pricing.programs import best_split, node_blocks
@@ -46,7 +46,7 @@ def spff(
     *,
     chunks: int | None = None,
     progress: Progress | None = None,
-) -> Rounds:
+) -> Flow:
     """Return an optimal SPFF reduce-scatter or allgather in diameter steps.
 
     An allgather is the reduce-scatter of the transpose, reversed in time (Theorem 1). Without ``chunks``, or with as
@@ -106,7 +106,7 @@ def spff_orbit(topology: Topology, collective: Collective | str = REDUCE_SCATTER
     # What goes to node v goes, moved by the permutation that takes v to its representative, to the representative.
     rows[:, 3], rows[:, 1], rows[:, 2] = map_to_representatives(symmetry, rows[:, 3], rows[:, 1], rows[:, 2])
     fold = replace(symmetry, representatives=tuple(roots.tolist()))
-    return flow_of_rounds(topology, _schedule(topology, rows, units, len(limits)), fold=fold)
+    return _schedule(topology, rows, units, len(limits)).having(fold=fold)
 
 
 def check_chunks(chunks: int | None) -> None:
@@ -131,7 +131,7 @@ def theorem_21_bound(topology: Topology, steps: int, chunks: int) -> Fraction:
 
 def unequal_spff(
     topology: Topology, table: LinkTable, size: Fraction, collective: Collective, chunks: int | None
-) -> tuple[Rounds, Fraction]:
+) -> tuple[Flow, Fraction]:
     """Return the fastest SPFF schedule for unequal links, and y.
 
     The splits depend on the size of the data. With fewer chunks than they need they are rounded. The factor y takes all
@@ -200,11 +200,11 @@ def _bandwidth(topology: Topology, splits: list[Split]) -> Fraction:
     return Fraction(topology.degree, topology.nodes) * sum(worst.values(), Fraction(0))
 
 
-def _schedule(topology: Topology, rows: NDArray[Any], units: int, steps: int) -> Rounds:
+def _schedule(topology: Topology, rows: NDArray[Any], units: int, steps: int) -> Flow:
     """Return rows as a schedule, farthest distance first."""
     distance, source, neighbour, destination, lo, hi = rows.T
     block = (steps + 1 - distance, source, neighbour, destination, lo, hi)
-    return canonical(assemble(REDUCE_SCATTER, topology.nodes, units, steps, [block]))
+    return canonical(build_steps(REDUCE_SCATTER, topology, units, steps, [block]))
 
 
 def _capacities(topology: Topology) -> list[int]:
@@ -319,7 +319,6 @@ def _batch(topology: Topology, sources: IntArray, units: int, limits: list[Fract
 def _make(request: Request) -> list[Plan]:
     """Return the plan with the best split."""
     topology, collective, chunks = request.topology, request.collective, request.chunks
-    schedule: Rounds | Flow
     if request.unequal is not None:
         name = "spff for unequal links"
         schedule, exact = unequal_spff(topology, request.unequal, request.size, collective, chunks)

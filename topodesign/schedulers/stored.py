@@ -6,7 +6,7 @@ A file of ``data/``, written by ``benchmarks/find_stored.py``, has the schedules
     spec                rebuilds the topology
     links               SHA-256 of the text "u v capacity" of every link, sorted, a line each
     schedules           at most one for each of allgather and reduce-scatter:
-        collective, steps, units    as in Rounds
+        collective, steps, units    as in Flow
         bandwidth                   the claimed y
         bound                       no schedule of so many steps has a smaller y (schedulers.steps_bound.lower_bound_lp)
         search                      chunks, seed and version of the solver of the search that found it
@@ -30,10 +30,11 @@ from topodesign.base.cost import Cost
 from topodesign.base.errors import FileFormatError, ScheduleError
 from topodesign.base.spec import Spec, parse
 from topodesign.collectives import ALLGATHER, ALLREDUCE, COLLECTIVES, REDUCE_SCATTER, Collective
+from topodesign.plans.build import build_steps
+from topodesign.plans.flow import Flow
+from topodesign.plans.flow_ops import relabel
 from topodesign.plans.measure import cost_of
 from topodesign.plans.plan import Plan
-from topodesign.plans.rounds import Rounds
-from topodesign.plans.rounds_ops import assemble, relabel
 from topodesign.pricing.node_order import node_order
 from topodesign.schedulers.method import Method, Request, plan_rounds
 from topodesign.topology.library import build
@@ -49,14 +50,14 @@ _LARGEST = 20  # nodes of the largest topology with stored schedules
 class Stored:
     """Stored schedule with its cost and certificate."""
 
-    schedule: Rounds
+    schedule: Flow
     cost: Cost
     bound: Fraction  # no schedule of so many steps has less bandwidth: ``steps_bound.lower_bound_lp`` proves it again
     # Chunks and seed of the search that found it, and its solver's version: ``ortools``, once ``highspy`` or ``scipy``.
     search: Mapping[str, int | str]
 
 
-def get_stored_schedule(spec: Spec | str | None, collective: Collective) -> Rounds | None:
+def get_stored_schedule(spec: Spec | str | None, collective: Collective) -> Flow | None:
     """Return the stored allgather or reduce-scatter of a topology, or None."""
     found = get_stored(spec, collective)
     return None if found is None else found.schedule
@@ -91,7 +92,7 @@ def recognise(topology: Topology, collective: Collective) -> Stored | None:
         if links == same and entry is not None:
             name = np.empty(topology.nodes, np.int64)
             name[theirs] = order
-            return replace(entry, schedule=relabel(entry.schedule, name))
+            return replace(entry, schedule=relabel(entry.schedule, name, topology))
     return None
 
 
@@ -149,7 +150,7 @@ def _entry(topology: Topology, part: dict[str, Any]) -> Stored:
         raise ScheduleError("it is for an allgather or a reduce-scatter")
     step, src, dst, block, lo, hi = zip(*rows, strict=True)
     sends = (step, src, dst, block, lo, hi)
-    schedule = assemble(collective, topology.nodes, part["units"], part["steps"], [sends])
+    schedule = build_steps(collective, topology, part["units"], part["steps"], [sends])
     cost = Cost(schedule.steps, Fraction(part["bandwidth"]))
     if cost_of(topology, schedule) != cost:
         raise ScheduleError("the sends do not add up to the cost that is claimed")

@@ -22,9 +22,10 @@ import numpy as np
 
 from topodesign.base.errors import InfeasibleError
 from topodesign.collectives import ALLGATHER, ALLREDUCE, REDUCE_SCATTER
+from topodesign.plans.flow_ops import concatenate, reverse
 from topodesign.plans.link_times import LinkTimes
 from topodesign.plans.plan import Plan
-from topodesign.plans.rounds_ops import allreduce, rescale, reverse
+from topodesign.plans.step_ops import rescale
 from topodesign.schedulers.baselines.rings import Order, gather_grid
 from topodesign.schedulers.method import Method, Request, spec_of
 from topodesign.schedulers.spff import check_chunks, spff
@@ -86,9 +87,10 @@ def _make(request: Request) -> list[Plan]:
     sizes, steps = [one.nodes for one in factors], _steps(factors, topology, times)
     rounds = [(one.steps * latency, whole * many * chunks) for one, (latency, whole) in zip(plans, steps, strict=True)]
     orders = orders_of(sizes, rounds, chunks)
-    copies = gather_grid(sizes, orders, [rescale(plan, many) for plan in plans])
-    sums = reverse(gather_grid(sizes, orders, [rescale(plan, many) for plan in back]))
-    made = {ALLGATHER: copies, REDUCE_SCATTER: sums}.get(collective) or allreduce(sums, copies)
+    copies = gather_grid(topology, sizes, orders, [rescale(plan, many) for plan in plans])
+    turned_links = topology.transpose()
+    sums = reverse(gather_grid(turned_links, sizes, orders, [rescale(plan, many) for plan in back]), topology)
+    made = {ALLGATHER: copies, REDUCE_SCATTER: sums}.get(collective) or concatenate(sums, copies)
     timed = request.time_rounds(made)
     shared = SharedLinks(topology, (timed,), np.zeros((1, len(topology.src)), dtype=np.int64))
     in_turn = shared.remains - timed.lo // many * (int(shared.remains.max()) + 1)

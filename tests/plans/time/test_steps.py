@@ -16,8 +16,7 @@ from tests.samples.schedules import COLLECTIVES, Collective, Random, Row, make, 
 from tests.samples.verdicts import verify_rounds
 from topodesign.base.errors import ParameterError, ScheduleError, TooLargeError
 from topodesign.base.units import format_time
-from topodesign.plans.flow_ops import flow_of_rounds
-from topodesign.plans.rounds import Rounds
+from topodesign.plans.flow import Flow
 from topodesign.plans.time.losses import Link
 from topodesign.plans.time.options import MODES, Mode
 from topodesign.plans.time.steps import Message, SimulationResult, time_steps
@@ -30,7 +29,7 @@ Speeds = dict[Link, tuple[Fraction, Fraction]]
 
 def run(
     topology: Topology,
-    schedule: Rounds,
+    schedule: Flow,
     mode: Mode = "lock-step",
     speeds: Speeds | None = None,
     failed: list[Link] | None = None,
@@ -38,7 +37,7 @@ def run(
     """Simulate with the usual numbers; ``speeds`` are alpha and bandwidth of some links."""
     alpha, bandwidth = ({link: speed[at] for link, speed in (speeds or {}).items()} for at in (0, 1))
     return time_steps(
-        flow_of_rounds(topology, schedule),
+        schedule.having(place=topology),
         alpha=ALPHA,
         size=SIZE,
         bandwidth=BANDWIDTH,
@@ -58,7 +57,7 @@ def some_speeds(random: Random, topology: Topology) -> Speeds:
     }
 
 
-def message_times(topology: Topology, schedule: Rounds, speeds: Speeds) -> dict[tuple[int, int, int], Fraction]:
+def message_times(topology: Topology, schedule: Flow, speeds: Speeds) -> dict[tuple[int, int, int], Fraction]:
     """How long each message (step, src, dst) takes."""
     share = BANDWIDTH / topology.degree
     usual = {(u, v): (ALPHA, share * c) for u, v, c in topology.links()}
@@ -69,7 +68,7 @@ def message_times(topology: Topology, schedule: Rounds, speeds: Speeds) -> dict[
     return {(t, u, v): speed[u, v][0] + amount / speed[u, v][1] for (t, u, v), amount in bits.items()}
 
 
-def unit_clocks(topology: Topology, schedule: Rounds, speeds: Speeds) -> Fraction:
+def unit_clocks(topology: Topology, schedule: Flow, speeds: Speeds) -> Fraction:
     """End of the asynchronous mode, from a clock for every (node, owner, unit)."""
     took = message_times(topology, schedule, speeds)
     rows = rows_of(schedule)
@@ -101,8 +100,7 @@ def test_lock_step_is_the_price(collective: Collective) -> None:
     for seed in range(30):
         topology, schedule = valid(np.random.default_rng(seed), collective)
         for idle in (0, 3):
-            reduce_steps = schedule.reduce_steps + (idle if collective == "reduce-scatter" else 0)
-            longer = replace(schedule, steps=schedule.steps + idle, reduce_steps=reduce_steps)
+            longer = replace(schedule, steps=schedule.steps + idle)
             cost = verify_rounds(topology, longer).cost
             assert run(topology, longer).time == cost.runtime(ALPHA, SIZE, BANDWIDTH)
 
@@ -174,9 +172,7 @@ def test_utilisation_of_a_full_schedule_without_latency() -> None:
     rows = [(t, (w + t - 1) % nodes, (w + t) % nodes, w, 0, 1) for w in range(nodes) for t in range(1, nodes)]
     schedule = make("allgather", nodes, 1, rows, steps=nodes - 1)
     for mode in MODES:
-        result = time_steps(
-            flow_of_rounds(ring, schedule), alpha=Fraction(0), size=SIZE, bandwidth=BANDWIDTH, mode=mode
-        )
+        result = time_steps(schedule.having(place=ring), alpha=Fraction(0), size=SIZE, bandwidth=BANDWIDTH, mode=mode)
         assert result.time == SIZE * 8 / BANDWIDTH * Fraction(nodes - 1, nodes)
         np.testing.assert_allclose(result.utilisation, 1, rtol=1e-12)
 
@@ -191,7 +187,7 @@ def test_an_owner_never_waits_for_its_own_shard() -> None:
     assert result.time == result.step_ends[2] == 200 * ALPHA + SIZE * 8 / BANDWIDTH
 
 
-def loss_of(topology: Topology, schedule: Rounds, failed: set[Link]) -> tuple[set[int], set[Link]]:
+def loss_of(topology: Topology, schedule: Flow, failed: set[Link]) -> tuple[set[int], set[Link]]:
     """Rows that do not happen and pairs that never complete, with sets of contributions for every unit."""
     everyone, units = range(schedule.nodes), range(schedule.units)
     reduces, gathers = schedule.collective.name != "allgather", schedule.collective.name != "reduce-scatter"
@@ -313,7 +309,7 @@ def test_errors() -> None:
         (ALPHA, SIZE, BANDWIDTH * 0),
     ):
         with pytest.raises(ParameterError, match="above zero"):
-            time_steps(flow_of_rounds(ring, schedule), alpha=alpha, size=size, bandwidth=bandwidth)
+            time_steps(schedule.having(place=ring), alpha=alpha, size=size, bandwidth=bandwidth)
     with pytest.raises(ParameterError, match="unknown mode 'eager'"):
         run(ring, schedule, "eager")  # type: ignore[arg-type]
     for link in ((0, 2), (2, 2), (5, 0), (-1, 0), (0, -2)):

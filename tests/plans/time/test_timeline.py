@@ -18,10 +18,10 @@ from tests.samples.uneven import uneven
 from topodesign.base.errors import ParameterError
 from topodesign.cli.main import run
 from topodesign.collectives import ALLGATHER, COLLECTIVES
+from topodesign.plans.build import build_steps
 from topodesign.plans.files import save_plan
 from topodesign.plans.flow import Circuits, Flow
 from topodesign.plans.plan import Plan
-from topodesign.plans.rounds_ops import assemble
 from topodesign.plans.time.simulate import simulate
 from topodesign.plans.time.timeline import timeline
 from topodesign.schedulers.circuits.sequence import over_circuits
@@ -105,7 +105,7 @@ def planes(delay: Fraction) -> Plan:
         return np.stack((nodes, 0 * nodes + port, (nodes + jump) % 4, 0 * nodes + port), axis=1)
 
     parts = [(step, nodes, (nodes + step) % 4, nodes, 0, 1) for step in (1, 2, 3)]
-    rounds = assemble(ALLGATHER, 4, 1, 3, parts)
+    rounds = build_steps(ALLGATHER, 4, 1, 3, parts)
     phases = [circuits(0, 1), circuits(1, 2), circuits(0, 3)]
     moved = over_circuits(rounds, Circuits.of(phases, np.array([1, 2, 3]), ports=2, delay=delay, moving=True))
     return Plan(moved.place, moved)

@@ -19,7 +19,7 @@ from topodesign import schedule
 from topodesign.base.errors import ScheduleError, TopodesignError
 from topodesign.collectives.collective import EVERYONE
 from topodesign.plans.flow import Flow, Flows
-from topodesign.plans.flow_ops import unfold
+from topodesign.plans.step_ops import unfold
 from topodesign.plans.verify.data import replay_data
 from topodesign.plans.verify.plans import check_flows
 

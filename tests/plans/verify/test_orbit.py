@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 
 from tests.floors import reached
 from tests.samples.folds import fold, refolded
+from tests.samples.schedules import COLUMNS, with_columns
 from tests.samples.verdicts import verify_rounds
 from topodesign.base.errors import ScheduleError, TooLargeError, TopologyError
 from topodesign.collectives import ALL_TO_ALL
+from topodesign.plans.build import build_steps
 from topodesign.plans.flow import Flow
-from topodesign.plans.flow_ops import flow_of_rounds, rounds_of_flow, unfold
-from topodesign.plans.rounds import COLUMNS, Rounds
-from topodesign.plans.rounds_ops import assemble
+from topodesign.plans.step_ops import unfold, unfold_steps
 from topodesign.pricing.closed_form import price
 from topodesign.schedulers.spff import spff_orbit
 from topodesign.topology.library import build
@@ -40,14 +40,14 @@ def generators_of(orbit: Flow) -> np.ndarray:
     return np.array(orbit.fold.generators)
 
 
-def own_rounds(orbit: Flow) -> Rounds:
+def own_rounds(orbit: Flow) -> Flow:
     """Return the rows that a folded flow has."""
-    return rounds_of_flow(replace(orbit, fold=None))
+    return unfold_steps(replace(orbit, fold=None))
 
 
-def with_own(orbit: Flow, rounds: Rounds) -> Flow:
+def with_own(orbit: Flow, rounds: Flow) -> Flow:
     """Return a folded flow with other rows."""
-    return flow_of_rounds(orbit.place, rounds, fold=orbit.fold)
+    return rounds.having(place=orbit.place, fold=orbit.fold)
 
 
 def more_generators(orbit: Flow, random: np.random.Generator) -> Flow:
@@ -82,13 +82,13 @@ def damaged(orbit: Flow, random: np.random.Generator) -> Flow:
     rounds, row = own_rounds(orbit), int(random.integers(len(orbit)))
     name = str(random.choice([*COLUMNS, "drop", "twice"]))
     if name == "drop":
-        return with_own(orbit, rounds.rows(np.delete(np.arange(len(rounds)), row)))
+        return with_own(orbit, rounds.some(np.delete(np.arange(len(rounds)), row)))
     if name == "twice":
-        return with_own(orbit, rounds.rows(np.append(np.arange(len(rounds)), row)))
+        return with_own(orbit, rounds.some(np.append(np.arange(len(rounds)), row)))
     column = getattr(rounds, name).copy()
     top = {"step": rounds.steps + 1, "lo": rounds.units, "hi": rounds.units + 1}.get(name, rounds.nodes)
     column[row] = random.integers(top)
-    return with_own(orbit, rounds.having(**{name: column}))
+    return with_own(orbit, with_columns(rounds, **{name: column}))
 
 
 @pytest.mark.parametrize("collective", COLLECTIVES)
@@ -161,13 +161,13 @@ def test_all_to_all_is_folded_by_its_sources() -> None:
     topology = build("complete(6)")
     assert topology.symmetry is not None
     s, t = np.nonzero(~np.eye(6, dtype=np.bool_))
-    rounds = assemble(ALL_TO_ALL, 6, 1, 1, [(1, s, t, 6 * s + t, 0, 1)])
+    rounds = build_steps(ALL_TO_ALL, 6, 1, 1, [(1, s, t, 6 * s + t, 0, 1)])
     orbit = fold(topology, rounds, topology.symmetry)
     assert orbit is not None
     assert len(orbit) == 5
-    assert rounds_of_flow(orbit) == rounds
+    assert unfold_steps(orbit) == rounds
     assert alike(topology, orbit)
-    assert not alike(topology, with_own(orbit, own_rounds(orbit).rows(np.arange(4))))
+    assert not alike(topology, with_own(orbit, own_rounds(orbit).some(np.arange(4))))
 
 
 def test_no_orbit_without_a_symmetry() -> None:

@@ -18,11 +18,13 @@ from tests.samples.schedules import COLLECTIVES
 from topodesign import schedule
 from topodesign.base.errors import ParameterError, ScheduleError
 from topodesign.collectives import ALL_TO_ALL, BROADCAST, GATHER, REDUCE, SCATTER, Collective
+from topodesign.plans.build import build_steps
 from topodesign.plans.files import save_plan
+from topodesign.plans.flow import Flow
+from topodesign.plans.flow_ops import reverse
 from topodesign.plans.movement import Movement
 from topodesign.plans.plan import Plan
-from topodesign.plans.rounds import Rounds
-from topodesign.plans.rounds_ops import assemble, prune, reverse
+from topodesign.plans.step_ops import prune
 from topodesign.plans.verify.plans import load_right, verify, verify_or_raise
 from topodesign.topology.library import build
 
@@ -60,7 +62,7 @@ def test_a_changed_send_is_found(seed: int, collective: str) -> None:
     assert verify(plan).ok
     rng = np.random.default_rng(seed)
     row = int(rng.integers(len(rows)))
-    less = rows.rows(np.arange(len(rows)) != row)
+    less = rows.some(np.arange(len(rows)) != row)
     assert not verify(replace(plan, movement=less)).ok
 
 
@@ -110,7 +112,7 @@ def star(collective: Collective, nodes: int) -> Plan:
         if s != t
     ]
     columns: Any = tuple(np.array(rows).reshape(-1, 6).T)
-    return Plan(build(f"complete({nodes})"), assemble(collective, nodes, 1, 1, [columns]))
+    return Plan(build(f"complete({nodes})"), build_steps(collective, nodes, 1, 1, [columns]))
 
 
 @pytest.mark.parametrize("nodes", [2, 5])
@@ -122,12 +124,12 @@ def test_other_collectives_are_replayed_on_their_blocks(collective: Collective, 
     chosen = collective.among([0, 1, 3]) if group and nodes > 3 else collective
     plan = star(chosen, nodes)
     rows = plan.rounds
-    assert isinstance(rows, Rounds)
+    assert isinstance(rows, Flow)
     report = verify(plan)
     assert report.ok, str(report)
     assert report.figures["steps"] == 1
     for row in range(len(rows)):
-        kept = rows.rows(np.arange(len(rows)) != row)
+        kept = rows.some(np.arange(len(rows)) != row)
         assert not verify(replace(plan, movement=kept)).ok, f"row {row} is not needed"
     back = replace(plan, movement=reverse(rows))
     assert back.collective == chosen.dual

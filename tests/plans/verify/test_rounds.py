@@ -21,12 +21,12 @@ from tests.samples.schedules import COLLECTIVES, Collective, Random, Row, make, 
 from tests.samples.verdicts import verify_rounds
 from topodesign.base.cost import Cost
 from topodesign.base.errors import ScheduleError, TooLargeError
-from topodesign.plans.rounds import Rounds
+from topodesign.plans.flow import Flow
 from topodesign.plans.verify.verdict import Verdict
 from topodesign.topology.topology import Topology
 
 
-def by_step(schedule: Rounds, first: int, last: int) -> Iterator[list[tuple[int, int, int, int]]]:
+def by_step(schedule: Flow, first: int, last: int) -> Iterator[list[tuple[int, int, int, int]]]:
     """Yield the sends (src, dst, owner, unit) of each step."""
     sends: dict[int, list[tuple[int, int, int, int]]] = defaultdict(list)
     for step, u, v, w, lo, hi in rows_of(schedule):
@@ -34,7 +34,7 @@ def by_step(schedule: Rounds, first: int, last: int) -> Iterator[list[tuple[int,
     yield from (sends[step] for step in range(first, last + 1))
 
 
-def reduction_is_right(schedule: Rounds) -> bool:
+def reduction_is_right(schedule: Flow) -> bool:
     """Move multisets of contributions; in the end there is each once, at the owner, and nothing elsewhere."""
     everyone, units = range(schedule.nodes), range(schedule.units)
     shards = [(w, k) for w in everyone for k in units]
@@ -49,7 +49,7 @@ def reduction_is_right(schedule: Rounds) -> bool:
     return all(value == (Counter(everyone) if v == w else Counter()) for (v, w, _), value in partial.items())
 
 
-def gather_is_right(schedule: Rounds) -> bool:
+def gather_is_right(schedule: Flow) -> bool:
     held = {(w, w, k) for w in range(schedule.nodes) for k in range(schedule.units)}
     for sends in by_step(schedule, schedule.reduce_steps + 1, schedule.steps):
         if not all((u, w, k) in held for u, _, w, k in sends):
@@ -58,7 +58,7 @@ def gather_is_right(schedule: Rounds) -> bool:
     return len(held) == schedule.nodes**2 * schedule.units
 
 
-def brute(topology: Topology, schedule: Rounds) -> bool:
+def brute(topology: Topology, schedule: Flow) -> bool:
     """Whether the schedule is right."""
     links = {(u, v) for u, v, _ in topology.links() if u != v}
     linked = all(row[1:3] in links for row in rows_of(schedule))
@@ -66,7 +66,7 @@ def brute(topology: Topology, schedule: Rounds) -> bool:
     return linked and reduced and (schedule.collective.name == "reduce-scatter" or gather_is_right(schedule))
 
 
-def brute_cost(topology: Topology, schedule: Rounds) -> Cost:
+def brute_cost(topology: Topology, schedule: Flow) -> Cost:
     capacity = {(u, v): c for u, v, c in topology.links()}
     load: Counter[tuple[int, int, int]] = Counter()
     for step, u, v, _, lo, hi in rows_of(schedule):
@@ -77,8 +77,8 @@ def brute_cost(topology: Topology, schedule: Rounds) -> Cost:
     return Cost(schedule.steps, Fraction(topology.degree, topology.nodes) * sum(worst.values()))
 
 
-def change(index: int, new: Callable[[Random, Row, Rounds], int]) -> Callable[[Random, Rounds], list[Row]]:
-    def apply(random: Random, schedule: Rounds) -> list[Row]:
+def change(index: int, new: Callable[[Random, Row, Flow], int]) -> Callable[[Random, Flow], list[Row]]:
+    def apply(random: Random, schedule: Flow) -> list[Row]:
         rows = rows_of(schedule)
         i = int(random.integers(len(rows)))
         row = list(rows[i])
@@ -89,53 +89,53 @@ def change(index: int, new: Callable[[Random, Row, Rounds], int]) -> Callable[[R
     return apply
 
 
-def any_node(random: Random, row: Row, schedule: Rounds) -> int:
+def any_node(random: Random, row: Row, schedule: Flow) -> int:
     return int(random.integers(schedule.nodes))
 
 
-def any_step(random: Random, row: Row, schedule: Rounds) -> int:
+def any_step(random: Random, row: Row, schedule: Flow) -> int:
     return int(random.integers(1, schedule.steps + 1))
 
 
-def nearby(index: int) -> Callable[[Random, Row, Rounds], int]:
-    def pick(random: Random, row: Row, schedule: Rounds) -> int:
+def nearby(index: int) -> Callable[[Random, Row, Flow], int]:
+    def pick(random: Random, row: Row, schedule: Flow) -> int:
         return row[index] + int(random.choice([-1, 1]))
 
     return pick
 
 
-def drop(random: Random, schedule: Rounds) -> list[Row]:
+def drop(random: Random, schedule: Flow) -> list[Row]:
     rows = rows_of(schedule)
     del rows[random.integers(len(rows))]
     return rows
 
 
-def duplicate(random: Random, schedule: Rounds) -> list[Row]:
+def duplicate(random: Random, schedule: Flow) -> list[Row]:
     rows = rows_of(schedule)
     return [*rows, rows[random.integers(len(rows))]]
 
 
-def duplicate_later(random: Random, schedule: Rounds) -> list[Row]:
+def duplicate_later(random: Random, schedule: Flow) -> list[Row]:
     rows = rows_of(schedule)
     row = rows[random.integers(len(rows))]
     return [*rows, (int(random.integers(1, schedule.steps + 1)), *row[1:])]
 
 
-def duplicate_elsewhere(random: Random, schedule: Rounds) -> list[Row]:
+def duplicate_elsewhere(random: Random, schedule: Flow) -> list[Row]:
     rows = rows_of(schedule)
     row = rows[random.integers(len(rows))]
     return [*rows, (*row[:2], int(random.integers(schedule.nodes)), *row[3:])]
 
 
-def shift(random: Random, schedule: Rounds) -> list[Row]:
+def shift(random: Random, schedule: Flow) -> list[Row]:
     rows = rows_of(schedule)
     i, by = int(random.integers(len(rows))), int(random.choice([-1, 1]))
     rows[i] = (*rows[i][:4], rows[i][4] + by, rows[i][5] + by)
     return rows
 
 
-def swap_fields(first: int, last: int) -> Callable[[Random, Rounds], list[Row]]:
-    def apply(random: Random, schedule: Rounds) -> list[Row]:
+def swap_fields(first: int, last: int) -> Callable[[Random, Flow], list[Row]]:
+    def apply(random: Random, schedule: Flow) -> list[Row]:
         rows = rows_of(schedule)
         i, j = random.integers(len(rows), size=2).tolist()
         a, b = rows[i], rows[j]
@@ -146,7 +146,7 @@ def swap_fields(first: int, last: int) -> Callable[[Random, Rounds], list[Row]]:
     return apply
 
 
-def turn(random: Random, schedule: Rounds) -> list[Row]:
+def turn(random: Random, schedule: Flow) -> list[Row]:
     rows = rows_of(schedule)
     i = int(random.integers(len(rows)))
     t, u, v, w, lo, hi = rows[i]
@@ -154,7 +154,7 @@ def turn(random: Random, schedule: Rounds) -> list[Row]:
     return rows
 
 
-def merge(random: Random, schedule: Rounds) -> list[Row]:
+def merge(random: Random, schedule: Flow) -> list[Row]:
     """Join a row with the next one of the same owner and link into one at the step of the first."""
     rows = sorted(rows_of(schedule), key=lambda row: (row[1:4], row[4]))
     fits = [i for i in range(len(rows) - 1) if rows[i][1:4] == rows[i + 1][1:4] and rows[i][5] == rows[i + 1][4]]
@@ -164,7 +164,7 @@ def merge(random: Random, schedule: Rounds) -> list[Row]:
     return rows
 
 
-def split(random: Random, schedule: Rounds) -> list[Row]:
+def split(random: Random, schedule: Flow) -> list[Row]:
     """Cut a row in two and send the second half at a step nearby: often right."""
     rows = rows_of(schedule)
     i = int(random.integers(len(rows)))
@@ -176,12 +176,12 @@ def split(random: Random, schedule: Rounds) -> list[Row]:
     return rows
 
 
-def no_change(random: Random, schedule: Rounds) -> list[Row]:
+def no_change(random: Random, schedule: Flow) -> list[Row]:
     rows = rows_of(schedule)
     return [rows[i] for i in random.permutation(len(rows))]
 
 
-MUTATIONS: dict[str, Callable[[Random, Rounds], list[Row]]] = {
+MUTATIONS: dict[str, Callable[[Random, Flow], list[Row]]] = {
     "drop": drop,
     "duplicate": duplicate,
     "duplicate at another step": duplicate_later,
@@ -205,7 +205,7 @@ MUTATIONS: dict[str, Callable[[Random, Rounds], list[Row]]] = {
 }
 
 
-def damaged(random: Random, schedule: Rounds, mutation: str) -> Rounds | None:
+def damaged(random: Random, schedule: Flow, mutation: str) -> Flow | None:
     rows = MUTATIONS[mutation](random, schedule)
     try:
         return remade(schedule, rows)
@@ -213,7 +213,7 @@ def damaged(random: Random, schedule: Rounds, mutation: str) -> Rounds | None:
         return None
 
 
-def remade(schedule: Rounds, rows: list[Row]) -> Rounds:
+def remade(schedule: Flow, rows: list[Row]) -> Flow:
     steps = {"steps": schedule.steps, "reduce_steps": schedule.reduce_steps}
     return make(schedule.collective, schedule.nodes, schedule.units, rows, **steps)
 
@@ -360,7 +360,7 @@ def test_empty_schedules() -> None:
 
 def test_bad_input_is_an_error_not_a_crash() -> None:
     schedule = make("allgather", 3, 2, GATHER, steps=2)
-    with pytest.raises(ScheduleError, match=r"3 nodes, .*another topology than <Topology 4 nodes"):
+    with pytest.raises(ScheduleError, match=r"sends> is for another topology than <Topology 4 nodes"):
         verify_rounds(Topology.from_links(4, [(0, 1)]), schedule)
     with pytest.raises(TooLargeError, match="units"):
         verify_rounds(RING, replace(schedule, units=2**62))

@@ -167,7 +167,7 @@ def test_a_plan_is_replayed_and_timed(pages: dict[str, Page]) -> None:
 
 def test_a_wrong_plan_is_called_so() -> None:
     plan = schedule("circulant(6,1,2)", "allgather")
-    moved = plan.rounds.rows(plan.rounds.step < plan.rounds.steps)
+    moved = plan.rounds.some(plan.rounds.step < plan.rounds.steps)
     page = report_page(type(plan)(plan.topology, moved, plan.claim))
     assert page.record()["verdict"].startswith("The plan is WRONG")
 

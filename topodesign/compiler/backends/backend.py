@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from topodesign.collectives import Collective
     from topodesign.compiler.ir import Program
     from topodesign.fabrics.fabric import Fabric
+    from topodesign.plans.flow import Flow
     from topodesign.plans.plan import Plan
-    from topodesign.plans.rounds import Rounds
     from topodesign.topology.topology import Topology
 
 Files = Mapping[str, bytes]
@@ -89,7 +89,7 @@ class Backend(ABC):
         """Return a plan's program, None for targets that run instructions."""
         return None
 
-    def lower_phase(self, rounds: Rounds, number: int, options: Options) -> Program | None:  # noqa: ARG002
+    def lower_phase(self, rounds: Flow, number: int, options: Options) -> Program | None:  # noqa: ARG002
         """Return a phase's program, None for targets that run instructions."""
         return None
 

@@ -35,8 +35,8 @@ from topodesign.compiler.ir import Act, Messages, Program
 
 if TYPE_CHECKING:
     from topodesign.collectives import Collective
+    from topodesign.plans.flow import Flow
     from topodesign.plans.plan import Plan
-    from topodesign.plans.rounds import Rounds
     from topodesign.runtime.chakra.check import TraceReport
     from topodesign.runtime.chakra.network import Network
     from topodesign.runtime.chakra.traces import Trace
@@ -99,7 +99,7 @@ class Chakra(Backend):
 
         return messages_of(plan, options.parts)
 
-    def lower_phase(self, rounds: Rounds, number: int, options: Options) -> Program:  # noqa: ARG002
+    def lower_phase(self, rounds: Flow, number: int, options: Options) -> Program:  # noqa: ARG002
         """Return the messages of a phase."""
         from topodesign.compiler.frontends.messages import messages_of_transfers  # noqa: PLC0415  NumPy
         from topodesign.plans.transfers import transfers_of_rounds  # noqa: PLC0415  NumPy

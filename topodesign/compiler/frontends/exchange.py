@@ -25,7 +25,7 @@ from topodesign.collectives import ALL_TO_ALL, GATHER, SCATTER, Collective
 from topodesign.compiler.columns import BITS, NUMBER
 from topodesign.compiler.frontends.operations import IN, OUT, SCRATCH, Copies, Operations, prepare
 from topodesign.compiler.instructions import Kind
-from topodesign.plans.rounds import Rounds
+from topodesign.plans.flow import Flow
 
 COLLECTIVES = (ALL_TO_ALL, SCATTER, GATHER)  # what this module can do
 
@@ -63,7 +63,7 @@ class Journey(NamedTuple):
         return Journey(whole * split, self.block[some], begin[some], (end - begin)[some], first, *columns)
 
 
-def journeys(schedule: Rounds, *, partly: bool = False) -> Journey:
+def journeys(schedule: Flow, *, partly: bool = False) -> Journey:
     """Return the routes of all pieces, with the fewest chunks.
 
     Notes

@@ -18,7 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topodesign.base.arrays import distinct
-from topodesign.plans.rounds import COLUMNS, Rounds
+from topodesign.plans.build import build_steps
+from topodesign.plans.flow import Flow
 
 _Ints = NDArray[np.int64]
 
@@ -38,7 +39,7 @@ class _Rows(NamedTuple):
         return _Rows(*(column[rows] for column in self))
 
 
-def relaid(schedule: Rounds) -> tuple[Rounds, bool]:
+def relaid(schedule: Flow) -> tuple[Flow, bool]:
     """Lay out free intervals; return the schedule and whether all are free.
 
     If all are, it is right, and each link carries at most one interval of a block in a step.
@@ -47,7 +48,7 @@ def relaid(schedule: Rounds) -> tuple[Rounds, bool]:
     every = True
     for adds in [True] * schedule.collective.reduces + [False] * schedule.collective.copies:
         rows = np.flatnonzero((schedule.step <= schedule.reduce_steps) == adds)
-        step, src, dst, *rest = (getattr(schedule, name)[rows].astype(np.int64) for name in COLUMNS)
+        step, src, dst, *rest = (column[rows].astype(np.int64) for column in schedule.table().values())
         half = _Rows(-step, dst, src, *rest) if adds else _Rows(step, src, dst, *rest)
         free = _free(half, nodes, schedule.units)
         every &= bool(free.all()) and len(distinct(half.far * nodes + half.block)) == nodes * (nodes - 1)
@@ -55,9 +56,9 @@ def relaid(schedule: Rounds) -> tuple[Rounds, bool]:
         half = _Rows(*(np.concatenate(pair) for pair in pairs))
         parts.append((-half.time, half.far, half.near, *half[3:]) if adds else half)
     made = [np.concatenate(columns) for columns in zip(*parts, strict=True)]
-    return schedule.having(
-        **{name: column.astype(getattr(schedule, name).dtype) for name, column in zip(COLUMNS, made, strict=True)}
-    ), every
+    step, src, dst, block, lo, hi = made
+    head = schedule.collective, schedule.place, schedule.units, schedule.steps
+    return build_steps(*head, [(step, src, dst, block, lo, hi)], reduce_steps=schedule.reduce_steps), every
 
 
 def _starts(key: _Ints) -> _Ints:

@@ -15,7 +15,7 @@ from topodesign.base.compiled import Ints
 from topodesign.base.errors import TooLargeError
 from topodesign.base.wording import count_noun
 from topodesign.compiler.frontends.intervals import relaid
-from topodesign.plans.rounds import Rounds
+from topodesign.plans.flow import Flow
 
 Message = tuple[int, int, int]  # step, sender, receiver: everything that a link carries in a step
 Piece = tuple[int, int]  # owner and number of the piece among the owner's: units of a shard that no row tells apart
@@ -87,7 +87,7 @@ class Layout(NamedTuple):
         return Layout(edge[self.start], self.step[rows], self.src[rows], self.dst[rows], instance, first, carried)
 
 
-def layout(schedule: Rounds) -> Layout:
+def layout(schedule: Flow) -> Layout:
     """Lay out a valid, lean schedule in the fewest chunks.
 
     Notes
@@ -121,7 +121,7 @@ def layout(schedule: Rounds) -> Layout:
     return Layout(start_of, keys[0], keys[1], keys[2], np.zeros_like(keys[0]), first, chunks)
 
 
-def _of_intervals(schedule: Rounds) -> Layout:
+def _of_intervals(schedule: Flow) -> Layout:
     """Return the layout of a schedule from :func:`relaid`."""
     chunk = math.gcd(schedule.units, int(np.gcd.reduce(schedule.lo)), int(np.gcd.reduce(schedule.hi)))
     shard = schedule.units // chunk
@@ -147,7 +147,7 @@ def check_size(nodes: int, chunks: int, movements: int = 2) -> None:
         )
 
 
-def _pieces(schedule: Rounds) -> tuple[list[list[int]], dict[Message, list[Piece]]]:
+def _pieces(schedule: Flow) -> tuple[list[list[int]], dict[Message, list[Piece]]]:
     """Return piece sizes (units) per owner, and each message's pieces."""
     sizes: list[list[int]] = []
     messages: dict[Message, list[Piece]] = defaultdict(list)
@@ -164,7 +164,7 @@ def _pieces(schedule: Rounds) -> tuple[list[list[int]], dict[Message, list[Piece
     return sizes, {key: messages[key] for key in sorted(messages)}
 
 
-def carriers(schedule: Rounds, rows: np.ndarray) -> Iterator[tuple[list[Message], int]]:
+def carriers(schedule: Flow, rows: np.ndarray) -> Iterator[tuple[list[Message], int]]:
     """Yield the messages and size (units) of each unsplit interval."""
     step, src, dst, low, high = (getattr(schedule, name)[rows].tolist() for name in ("step", "src", "dst", "lo", "hi"))
     cuts = sorted({0, schedule.units, *low, *high})

@@ -25,7 +25,7 @@ from topodesign.compiler.ir import Act, Message, Messages, Operation, Own
 from topodesign.plans.flow import Clock
 from topodesign.plans.plan import Plan
 from topodesign.plans.plan_ops import block_amounts, list_rank_rounds, list_relays, list_transfers
-from topodesign.plans.rounds_ops import is_lean, prune
+from topodesign.plans.step_ops import is_lean, prune
 from topodesign.plans.transfers import Transfers, message_table, transfers_of_rounds
 
 MOST_MESSAGES = 2**21  # of all ranks; more take too long, and too much memory in the simulators

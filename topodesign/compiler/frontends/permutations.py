@@ -24,11 +24,12 @@ from topodesign.collectives import ALLREDUCE
 from topodesign.compiler.columns import Columns
 from topodesign.compiler.frontends.colouring import Edge, degree_of, edge_colouring
 from topodesign.compiler.ir import Exchange, Permutations, Phase, Rows, Runs
+from topodesign.plans.flow import Flow
+from topodesign.plans.flow_ops import reverse
 from topodesign.plans.measure import cost_of
 from topodesign.plans.plan import Plan
 from topodesign.plans.plan_ops import block_amounts, list_rank_rounds, list_relays, list_rounds
-from topodesign.plans.rounds import Rounds
-from topodesign.plans.rounds_ops import canonical, halves, is_lean, prune, reverse
+from topodesign.plans.step_ops import canonical, halves, is_lean, prune
 from topodesign.plans.verify.plans import check_movement
 from topodesign.topology.topology import IntArray, Topology
 
@@ -80,7 +81,7 @@ def sent_of(plan: Plan, chunks: int) -> tuple[int, ...] | None:
     return tuple(one * chunks // max(amounts) for one in amounts) if amounts else None
 
 
-def _alike(plan: Plan, rounds: Rounds) -> Rounds:
+def _alike(plan: Plan, rounds: Flow) -> Flow:
     """Return equally cheap symmetric SPFF rounds, else ``rounds``.
 
     It sends the same amounts over the same links, but the same rows at all ranks: slices instead of tables.
@@ -93,7 +94,7 @@ def _alike(plan: Plan, rounds: Rounds) -> Rounds:
     return turned if right and cost_of(topology, turned) == cost_of(topology, rounds) else rounds
 
 
-def _check_size(rounds: Rounds) -> None:
+def _check_size(rounds: Flow) -> None:
     blocks = len(rounds.collective.blocks(np.arange(rounds.nodes), rounds.nodes))
     cells, sends = rounds.nodes * blocks * rounds.units, int((rounds.hi - rounds.lo).sum())
     if cells > MOST_CELLS or sends > MOST_SENDS:
@@ -175,7 +176,7 @@ def list_messages(step: Integers, src: Integers, dst: Integers, cells: Iterable[
     return [{edge: np.concatenate(parts) for edge, parts in sorted(found[now].items())} for now in sorted(found)]
 
 
-def _add(rounds: Rounds, views: list[IntArray]) -> Phase:
+def _add(rounds: Flow, views: list[IntArray]) -> Phase:
     """Return the reducing phase: the phase of time-reversed rounds, reversed."""
     turned, ends, given = _copy(reverse(rounds), views)
     start = np.full((rounds.nodes, turned.rows), -1, dtype=np.int64)
@@ -189,7 +190,7 @@ def _add(rounds: Rounds, views: list[IntArray]) -> Phase:
     return Phase(adds=True, start=rows_of(list(start)), steps=steps, finish=(((0, given),),), rows=turned.rows)
 
 
-def _copy(rounds: Rounds, views: list[IntArray]) -> tuple[Phase, list[IntArray], int]:
+def _copy(rounds: Flow, views: list[IntArray]) -> tuple[Phase, list[IntArray], int]:
     """Return the phase of rounds that copy, the result rows of every rank, and how many rows are given."""
     collective, ranks, units = rounds.collective, rounds.nodes, rounds.units
     anyone = collective.at(None)

@@ -22,8 +22,8 @@ from topodesign.compiler.frontends.threads import assemble
 from topodesign.compiler.frontends.writer import operations_of_layout
 from topodesign.compiler.ir import Program
 from topodesign.compiler.limits import NO_LIMITS, Limits
-from topodesign.plans.rounds import Rounds
-from topodesign.plans.rounds_ops import is_lean, prune
+from topodesign.plans.flow import Flow
+from topodesign.plans.step_ops import is_lean, prune
 from topodesign.topology.topology import Topology
 
 COLLECTIVES = (ALLGATHER, REDUCE_SCATTER, ALLREDUCE, *exchange.COLLECTIVES)  # what this front end can do
@@ -35,7 +35,7 @@ _SCRATCH = 2
 
 
 def lower_rounds(
-    topology: Topology, schedule: Rounds, options: Options, limits: Limits = NO_LIMITS, *, partly: bool = False
+    topology: Topology, schedule: Flow, options: Options, limits: Limits = NO_LIMITS, *, partly: bool = False
 ) -> Lowering:
     """Lower a valid schedule of rounds to all ranks' programs.
 
@@ -96,7 +96,7 @@ class Made(NamedTuple):
 
 
 def made_of_rounds(
-    topology: Topology, schedule: Rounds, options: Options, limits: Limits = NO_LIMITS, *, partly: bool = False
+    topology: Topology, schedule: Flow, options: Options, limits: Limits = NO_LIMITS, *, partly: bool = False
 ) -> Made:
     """Lay out valid rounds for :func:`lower_rounds` to divide among threadblocks."""
     inplace, channels = options.inplace, options.channels
@@ -134,7 +134,7 @@ def made_of_rounds(
     return Made(moved, cost_of, plan.total * channels, channels)
 
 
-def prune_rounds(topology: Topology, schedule: Rounds) -> Rounds:
+def prune_rounds(topology: Topology, schedule: Flow) -> Flow:
     """Return rounds without redundant transfers; TopologyError for switches."""
     if topology.switches:
         raise TopologyError("a switch runs no program; compile for a topology without switches")

@@ -20,8 +20,8 @@ from topodesign.compiler.frontends.threads import assemble
 from topodesign.compiler.frontends.writer import operations_of_layout
 from topodesign.compiler.ir import Program
 from topodesign.compiler.limits import NO_LIMITS, Limits
+from topodesign.plans.build import renamed
 from topodesign.plans.flow import Flow
-from topodesign.plans.rounds_ops import renamed
 
 
 def lower_trees(flow: Flow, options: Options, limits: Limits = NO_LIMITS) -> Lowering:

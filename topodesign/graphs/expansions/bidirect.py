@@ -10,8 +10,9 @@ import numpy as np
 from topodesign.base.cost import Basis
 from topodesign.graphs.expansions.expansion import Base, Claim, Expansion, require_base
 from topodesign.graphs.expansions.lifting import require_schedule
-from topodesign.plans.rounds import Rounds
-from topodesign.plans.rounds_ops import canonical, relabel, share
+from topodesign.plans.flow import Flow
+from topodesign.plans.flow_ops import relabel
+from topodesign.plans.step_ops import canonical, share
 from topodesign.topology.isomorphism import mirror
 from topodesign.topology.topology import Topology
 
@@ -52,7 +53,7 @@ def claim(base: Base) -> Claim:
     return Claim(base.cost, Basis.SCHEDULE)
 
 
-def lift(base: Topology, schedule: Rounds) -> Rounds:
+def lift(base: Topology, schedule: Flow) -> Flow:
     """Return the schedule with half of each shard mirrored.
 
     The other half follows the base's schedule.
@@ -62,7 +63,9 @@ def lift(base: Topology, schedule: Rounds) -> Rounds:
     Efficient Direct-Connect Topologies, appendix K.
     """
     require_schedule(base, schedule, _SIGNATURE)
-    return canonical(share([schedule, relabel(schedule, mirror(base))]))
+    both = graph(base)
+    mirrored = relabel(schedule, mirror(base), both)
+    return canonical(share([schedule.having(place=both), mirrored]))
 
 
 bidirect = Expansion("bidirect", graph, claim, lift, size=("N", "2*d", "bidirect(genkautz(2,11))"))

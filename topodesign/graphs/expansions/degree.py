@@ -13,8 +13,9 @@ from topodesign.base.errors import ParameterError
 from topodesign.collectives import REDUCE_SCATTER
 from topodesign.graphs.expansions.expansion import Base, Claim, Expansion, require_base, require_count
 from topodesign.graphs.expansions.lifting import lift_both_ways
-from topodesign.plans.rounds import Rounds
-from topodesign.plans.rounds_ops import assemble, check_rows, rescale
+from topodesign.plans.build import build_steps, check_rows
+from topodesign.plans.flow import Flow
+from topodesign.plans.step_ops import rescale
 from topodesign.topology.symmetry import Symmetry
 from topodesign.topology.topology import IntArray, Topology, check_buildable
 
@@ -85,7 +86,7 @@ def claim(base: Base, n: int) -> Claim:
 
 
 @lift_both_ways(_SIGNATURE)
-def lift(base: Topology, schedule: Rounds, n: int) -> Rounds:
+def lift(base: Topology, schedule: Flow, n: int) -> Flow:
     """Return the schedule in which every copy of a node sends as the node does.
 
     To the copy that is the owner's.
@@ -122,10 +123,10 @@ def lift(base: Topology, schedule: Rounds, n: int) -> Rounds:
     lo = (before * copies + k * capacity) * width
     hi = np.where(i == j, lo, lo + capacity * width)
     joins = (joining + added, tail * copies + i, head * copies + k, tail * copies + j, lo, hi)
-    return assemble(REDUCE_SCATTER, topology.nodes * copies, schedule.units, schedule.steps + added, (sends, joins))
+    return build_steps(REDUCE_SCATTER, graph(base, n), schedule.units, schedule.steps + added, (sends, joins))
 
 
-def _joining_step(base: Topology, schedule: Rounds) -> int:
+def _joining_step(base: Topology, schedule: Flow) -> int:
     """Return the last step before a node sends the shard of an in-neighbour."""
     first = np.full((base.nodes, base.nodes), schedule.steps + 1, dtype=np.int32)
     np.minimum.at(first, (schedule.src, schedule.block), schedule.step)

@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 from topodesign.base.cost import Basis, Cost
 from topodesign.base.errors import ParameterError
 from topodesign.base.spec import Spec
-from topodesign.plans.rounds import Rounds
+from topodesign.plans.flow import Flow
 from topodesign.topology.family import Size, call_signature, inspect_call, takes_spec
 from topodesign.topology.topology import Topology
 
-Lift = Callable[..., Rounds]
+Lift = Callable[..., Flow]
 """A map from schedules of the bases to one of the expansion: every topology is followed by its schedule."""
 
 
@@ -97,7 +97,7 @@ class Expansion:
     # the cost by closed form: a Base for each topology, and the integers -> Claim, or None if there is no closed form
     # for such bases
     claim: Callable[..., Claim | None]
-    # the schedule: the arguments of graph with a schedule after every topology -> Rounds of the expansion with the
+    # the schedule: the arguments of graph with a schedule after every topology -> Flow of the expansion with the
     # claimed cost. All schedules are of one collective, allgather, reduce-scatter or allreduce, and so is the result.
     # Raises ScheduleError if a schedule does not fit its topology, sends anything twice, or is not of the kind that the
     # expansion needs. None if no schedule follows from those of the bases.

@@ -9,14 +9,15 @@ from typing import Any
 from topodesign.base.errors import ScheduleError
 from topodesign.collectives import ALLREDUCE, REDUCE_SCATTER, Collective
 from topodesign.graphs.expansions.expansion import Lift, require_base
-from topodesign.plans.rounds import Rounds
-from topodesign.plans.rounds_ops import allreduce, canonical, find_links, halves, is_lean, relabel, reverse
+from topodesign.plans.flow import Flow
+from topodesign.plans.flow_ops import concatenate, relabel, reverse
+from topodesign.plans.step_ops import canonical, find_links, halves, is_lean
 from topodesign.topology.topology import IntArray, Topology
 
 
 def lift_both_ways(
     signature: str, numbering: Callable[[Topology], IntArray] | None = None
-) -> Callable[[Callable[..., Rounds]], Lift]:
+) -> Callable[[Callable[..., Flow]], Lift]:
     """Make a lift of reduce-scatters a lift of all collectives.
 
     An allgather is lifted as the reduce-scatter that it is backwards, on the transposed bases, and an allreduce half by
@@ -31,13 +32,13 @@ def lift_both_ways(
     Efficient Direct-Connect Topologies, Corollary 2.
     """
 
-    def extend(lift: Callable[..., Rounds]) -> Lift:
+    def extend(lift: Callable[..., Flow]) -> Lift:
         @functools.wraps(lift)
-        def lifted(*args: Any) -> Rounds:
+        def lifted(*args: Any) -> Flow:
             collective = _check(args, signature)
             if collective == ALLREDUCE:
-                parts = [halves(argument) if isinstance(argument, Rounds) else (argument,) * 2 for argument in args]
-                return allreduce(*(lifted(*part) for part in zip(*parts, strict=True)))
+                parts = [halves(argument) if isinstance(argument, Flow) else (argument,) * 2 for argument in args]
+                return concatenate(*(lifted(*part) for part in zip(*parts, strict=True)))
             if collective == REDUCE_SCATTER:
                 return canonical(lift(*args))
             result = reverse(lift(*(_reverse_argument(argument) for argument in args)))
@@ -51,7 +52,7 @@ def lift_both_ways(
 def _reverse_argument(argument: Any) -> Any:
     if isinstance(argument, Topology):
         return argument.transpose()
-    return reverse(argument) if isinstance(argument, Rounds) else argument  # or a parameter of the expansion
+    return reverse(argument) if isinstance(argument, Flow) else argument  # or a parameter of the expansion
 
 
 def _check(args: tuple[Any, ...], signature: str) -> Collective:
@@ -71,9 +72,9 @@ def _check(args: tuple[Any, ...], signature: str) -> Collective:
 def require_schedule(base: object, schedule: object, signature: str) -> IntArray:
     """Return the base link of each row, shape ``(rows,)``."""
     topology = require_base(base, signature)
-    if not isinstance(schedule, Rounds):
+    if not isinstance(schedule, Flow):
         raise ScheduleError(f"a lift to {signature} requires a schedule after every topology, not {schedule!r}")
     links = find_links(topology, schedule)
     if not is_lean(schedule):
-        raise ScheduleError("only a schedule that sends everything once can be lifted; use columns.prune first")
+        raise ScheduleError("only a schedule that sends everything once can be lifted; use step_ops.prune first")
     return links

@@ -13,8 +13,9 @@ from topodesign.base.errors import ParameterError
 from topodesign.collectives import REDUCE_SCATTER
 from topodesign.graphs.expansions.expansion import Base, Claim, Expansion, require_base, require_count
 from topodesign.graphs.expansions.lifting import lift_both_ways
-from topodesign.plans.rounds import Rounds
-from topodesign.plans.rounds_ops import assemble, check_rows, find_links, rescale
+from topodesign.plans.build import build_steps, check_rows
+from topodesign.plans.flow import Flow
+from topodesign.plans.step_ops import find_links, rescale
 from topodesign.topology.symmetry import Symmetry
 from topodesign.topology.topology import IntArray, Topology, check_buildable
 
@@ -125,7 +126,7 @@ def _reaches_all(base: Base, k: int) -> bool:
     return True
 
 
-def lift(base: Topology, schedule: Rounds, k: int = 1) -> Rounds:
+def lift(base: Topology, schedule: Flow, k: int = 1) -> Flow:
     """Return the line graph's schedule: that of the base and one step more.
 
     Every node wu sends as u does, d times over.
@@ -150,7 +151,7 @@ def _names(base: Topology) -> IntArray:
 
 
 @lift_both_ways(_SIGNATURE, _names)
-def _lift_once(base: Topology, schedule: Rounds) -> Rounds:
+def _lift_once(base: Topology, schedule: Flow) -> Flow:
     link = find_links(base, schedule)
     width = base.capacity[link]
     incoming = np.argsort(np.repeat(base.dst, base.capacity), kind="stable")  # nodes of L(G) by their head
@@ -178,7 +179,7 @@ def _lift_once(base: Topology, schedule: Rounds) -> Rounds:
         (schedule.step[row], source, start[link][row] + lane, owner, lo, hi),
         (last, result.src[apart], result.dst[apart], result.dst[apart], 0, schedule.units),
     )
-    return assemble(REDUCE_SCATTER, result.nodes, schedule.units, last, blocks)
+    return build_steps(REDUCE_SCATTER, result, schedule.units, last, blocks)
 
 
 line = Expansion("line", graph, claim, lift, size=("d**k*N", "d", "line(diamond(),1)"))

@@ -9,7 +9,7 @@ from topodesign.base.arrays import seal_array
 from topodesign.base.cost import Basis
 from topodesign.graphs.expansions.expansion import Base, Claim, Expansion, require_base, require_count
 from topodesign.graphs.expansions.lifting import lift_both_ways
-from topodesign.plans.rounds import Rounds
+from topodesign.plans.flow import Flow
 from topodesign.topology.topology import Topology
 
 _SIGNATURE = "parallel(G,m)"
@@ -33,10 +33,9 @@ def claim(base: Base, m: int) -> Claim:  # noqa: ARG001  every m has the same co
 
 
 @lift_both_ways(_SIGNATURE)
-def lift(base: Topology, schedule: Rounds, m: int) -> Rounds:  # noqa: ARG001  every m has the same schedule
+def lift(base: Topology, schedule: Flow, m: int) -> Flow:
     """Return the base's schedule; m parallel links share a link's data."""
-    require_count(m, _SIGNATURE)
-    return schedule
+    return schedule.having(place=graph(base, m))
 
 
 parallel = Expansion("parallel", graph, claim, lift, size=("N", "m*d", "parallel(biring(2,6),2)"))

@@ -12,8 +12,10 @@ from topodesign.graphs.expansions.expansion import Base, Claim, Expansion, requi
 from topodesign.graphs.expansions.lifting import lift_both_ways
 from topodesign.graphs.expansions.product import claim as product_claim
 from topodesign.graphs.expansions.product import graph as product_graph
-from topodesign.plans.rounds import Rounds
-from topodesign.plans.rounds_ops import assemble, check_rows, relabel, share
+from topodesign.plans.build import build_steps, check_rows
+from topodesign.plans.flow import Flow
+from topodesign.plans.flow_ops import relabel
+from topodesign.plans.step_ops import share
 from topodesign.topology.topology import Topology, check_buildable
 
 _SIGNATURE = "power(G,n)"
@@ -54,7 +56,7 @@ def claim(base: Base, n: int) -> Claim:
 
 
 @lift_both_ways(_SIGNATURE)
-def lift(base: Topology, schedule: Rounds, n: int) -> Rounds:
+def lift(base: Topology, schedule: Flow, n: int) -> Flow:
     """Return the schedule that reduces along coordinates, the last one first.
 
     That keeps the links of one coordinate busy at a time. So every shard is cut into n parts, and for each of them all
@@ -72,7 +74,7 @@ def lift(base: Topology, schedule: Rounds, n: int) -> Rounds:
         getattr(schedule, name).astype(np.int64)[:, None, None, None] for name in ("step", "src", "dst", "block")
     )
     lo, hi = schedule.lo[:, None, None, None], schedule.hi[:, None, None, None]
-    blocks = []
+    blocks, power_graph = [], graph(base, n)
     for j in range(times):
         place = size**j
         before, target = np.arange(place)[:, None, None], np.arange(place)[:, None]  # lower coordinates: node and owner
@@ -87,9 +89,10 @@ def lift(base: Topology, schedule: Rounds, n: int) -> Rounds:
                 hi,
             )
         )
-    part = assemble(REDUCE_SCATTER, nodes, schedule.units, times * schedule.steps, blocks)
+    part = build_steps(REDUCE_SCATTER, power_graph, schedule.units, times * schedule.steps, blocks)
     node = np.arange(nodes)
-    return share([relabel(part, node * size**i % nodes + node // size ** (times - i)) for i in range(times)])
+    orders = (node * size**i % nodes + node // size ** (times - i) for i in range(times))
+    return share([relabel(part, order, part.place) for order in orders])
 
 
 power = Expansion("power", graph, claim, lift, size=("N**n", "n*d", "power(complete(3),2)"))

@@ -16,8 +16,9 @@ from topodesign.base.errors import InfeasibleError, ParameterError, ScheduleErro
 from topodesign.collectives import REDUCE_SCATTER
 from topodesign.graphs.expansions.expansion import Base, Claim, Expansion, require_base
 from topodesign.graphs.expansions.lifting import lift_both_ways
-from topodesign.plans.rounds import COLUMNS, Rounds
-from topodesign.plans.rounds_ops import assemble, canonical, check_rows, check_units, find_links
+from topodesign.plans.build import build_steps, check_rows, check_units
+from topodesign.plans.flow import Flow
+from topodesign.plans.step_ops import canonical, find_links
 from topodesign.topology.symmetry import Symmetry
 from topodesign.topology.topology import IntArray, Topology, check_buildable
 
@@ -93,7 +94,7 @@ def claim(*factors: Base) -> Claim | None:
 
 
 @lift_both_ways(_SIGNATURE)
-def lift(*factors: Any) -> Rounds:
+def lift(*factors: Any) -> Flow:
     """Return the schedule of distances, split over all factors.
 
     Every node sends each shard at the step of its distance.
@@ -111,7 +112,8 @@ def lift(*factors: Any) -> Rounds:
     if len(bases) < 2:
         raise ParameterError(f"{_SIGNATURE} requires at least two topologies")
     parts = [_Layers.of(base, schedule) for base, schedule in zip(bases, schedules, strict=True)]
-    return functools.reduce(_multiply, parts).schedule
+    whole: _Layers = functools.reduce(_multiply, parts)
+    return whole.schedule.having(place=graph(*bases))
 
 
 @dataclass(frozen=True)
@@ -119,12 +121,12 @@ class _Layers:
     """A reduce-scatter with one step per shard and equal loads per step."""
 
     degree: int  # ports per node
-    schedule: Rounds  # the reduce-scatter
+    schedule: Flow  # the reduce-scatter
     sizes: IntArray  # sizes[x] is the number of shards that every node sends in step steps + 1 - x, and 1 for x = 0
     distance: IntArray  # that x for each sender and owner, shape (nodes, nodes); 0 on the diagonal
 
     @classmethod
-    def of(cls, base: Topology, schedule: Rounds) -> _Layers:
+    def of(cls, base: Topology, schedule: Flow) -> _Layers:
         """Return the layers of a schedule, or raise ScheduleError."""
         nodes, top = base.nodes, schedule.steps + 1
         distance = np.where(np.eye(nodes, dtype=np.bool_), 0, top)
@@ -165,7 +167,7 @@ def _multiply(one: _Layers, other: _Layers) -> _Layers:
         (first, other.distance, second.nodes, 1, high, np.zeros_like(middle), middle),
         (second, one.distance, first.nodes, first.nodes, low, middle, np.full_like(middle, units)),
     ):
-        step, src, dst, owner, lo, hi = (getattr(own, name)[:, None, None].astype(np.int64) for name in COLUMNS)
+        step, src, dst, owner, lo, hi = (column[:, None, None].astype(np.int64) for column in own.table().values())
         layer = own.steps + 1 - step + distance
         same = distance == 0
         start = np.where(same, 0, begin[layer])
@@ -182,7 +184,7 @@ def _multiply(one: _Layers, other: _Layers) -> _Layers:
             )
         )
     nodes = first.nodes * second.nodes
-    product_schedule = assemble(REDUCE_SCATTER, nodes, units, first.steps + second.steps, blocks)
+    product_schedule = build_steps(REDUCE_SCATTER, nodes, units, first.steps + second.steps, blocks)
     total = other.distance[:, None, :, None] + one.distance[None, :, None, :]
     return _Layers(
         one.degree + other.degree,

@@ -10,7 +10,7 @@ import numpy as np
 from topodesign.base.cost import Basis, Cost, spare_factor
 from topodesign.graphs.expansions.expansion import Base, Claim, Expansion, require_base, require_count
 from topodesign.graphs.expansions.lifting import lift_both_ways
-from topodesign.plans.rounds import Rounds
+from topodesign.plans.flow import Flow
 from topodesign.topology.topology import Topology
 
 _SIGNATURE = "spare(G,k)"
@@ -38,10 +38,9 @@ def claim(base: Base, k: int = 1) -> Claim:
 
 
 @lift_both_ways(_SIGNATURE)
-def lift(base: Topology, schedule: Rounds, k: int = 1) -> Rounds:  # noqa: ARG001  every k has the same schedule
+def lift(base: Topology, schedule: Flow, k: int = 1) -> Flow:
     """Return the schedule itself."""
-    require_count(k, _SIGNATURE)
-    return schedule
+    return schedule.having(place=graph(base, k))
 
 
 spare = Expansion("spare", graph, claim, lift, size=("N", "d+k", "spare(hypercube(3),2)"))

@@ -5,8 +5,9 @@ from __future__ import annotations
 from topodesign.base.cost import Basis
 from topodesign.graphs.expansions.expansion import Base, Claim, Expansion, require_base
 from topodesign.graphs.expansions.lifting import require_schedule
-from topodesign.plans.rounds import Rounds
-from topodesign.plans.rounds_ops import canonical, reverse
+from topodesign.plans.flow import Flow
+from topodesign.plans.flow_ops import reverse
+from topodesign.plans.step_ops import canonical
 from topodesign.topology.topology import Topology
 
 _SIGNATURE = "transpose(G)"
@@ -28,7 +29,7 @@ def claim(base: Base) -> Claim:
     return Claim(base.cost, Basis.BOUND)
 
 
-def lift(base: Topology, schedule: Rounds) -> Rounds:
+def lift(base: Topology, schedule: Flow) -> Flow:
     """Return the schedule reversed in time.
 
     Unlike other lifts it turns a reduce-scatter into an allgather and back.

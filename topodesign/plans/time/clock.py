@@ -18,16 +18,15 @@ alike.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from topodesign.base.arrays import distinct, ranges, seal_array, stable_order
+from topodesign.base.arrays import distinct, ranges, stable_order
 from topodesign.base.compiled import LARGEST
 from topodesign.base.errors import InfeasibleError, ScheduleError, TooLargeError
+from topodesign.plans.build import build_steps
 from topodesign.plans.flow import Flow
-from topodesign.plans.rounds import Rounds
 from topodesign.plans.time.clock_kernels import (
     ADDS,
     COPIES,
@@ -208,7 +207,7 @@ def find_twice(flow: Flow) -> int:
     return int(adds[row[order[again[0] + 1]]]) if len(again) else -1
 
 
-def list_steps(flow: Flow) -> Rounds:
+def list_steps(flow: Flow) -> Flow:
     """Return a clock flow's sends in steps, without times.
 
     A send is in the first step after those of the sends that bring its data to the sender, and after that of the send
@@ -243,10 +242,9 @@ def list_steps(flow: Flow) -> Rounds:
         ends.append(done)
     order = np.lexsort((flow.start, flow.part))
     flow = flow.some(order)
-    columns: list[Any] = [seal_array(one.astype(np.int32)) for one in (step[order], flow.src, flow.dst, flow.block)]
-    columns += [seal_array(one.astype(np.int64)) for one in (flow.lo, flow.hi)]
     reduce_steps = ends[0] if flow.movements[0].adds else 0
-    return Rounds(flow.collective, flow.nodes, flow.units, done, reduce_steps, *columns)
+    moves = (step[order], flow.src, flow.dst, flow.block, flow.lo, flow.hi)
+    return build_steps(flow.collective, flow.place, flow.units, done, [moves], reduce_steps=reduce_steps)
 
 
 def list_waits(flow: Flow) -> tuple[IntArray, IntArray]:

@@ -34,8 +34,8 @@ from topodesign.base.latency import USUAL
 from topodesign.base.units import format_size, format_time
 from topodesign.collectives.collective import EVERYONE
 from topodesign.plans.flow import Flow
-from topodesign.plans.flow_ops import unfold
 from topodesign.plans.plan import Plan
+from topodesign.plans.step_ops import unfold
 from topodesign.plans.time.clock import find_cells, run_clock
 from topodesign.plans.time.clock_kernels import ADDS, Order, Spans, Uses
 from topodesign.plans.time.conditions import SHOWN, USE_KEYS, Conditions, Run, links_of

@@ -21,11 +21,9 @@ from topodesign.base.declared import key
 from topodesign.base.errors import ParameterError, ScheduleError, TooLargeError
 from topodesign.base.units import format_size, format_time
 from topodesign.plans.flow import MAX_TICKS, Column, Flow
-from topodesign.plans.flow_ops import flow_of_rounds
 from topodesign.plans.link_times import LinkTimes, common_ticks, flow_in_ticks, link_times
 from topodesign.plans.plan import Plan
-from topodesign.plans.rounds import Rounds
-from topodesign.plans.rounds_ops import find_links, prune
+from topodesign.plans.step_ops import find_links, prune
 from topodesign.plans.time.clock import find_cells, find_twice, order_uses, run_clock
 from topodesign.plans.time.clock_kernels import Spans, Uses
 from topodesign.plans.time.conditions import SHOWN, USE_KEYS, Conditions, Run, links_of
@@ -111,7 +109,7 @@ def run_ticks(plan: Plan, flows: Sequence[Flow], now: Conditions) -> TimedSimula
 
 def time_rounds(
     topology: Topology,
-    rounds: Rounds,
+    rounds: Flow,
     *,
     size: Fraction,
     alpha: Fraction,
@@ -123,25 +121,24 @@ def time_rounds(
 
     A link keeps the order of the steps. With ``overlap`` it is free while the latency of what it has transmitted is
     running. Where a partial sum would be sent twice by a node, sends are omitted by
-    :func:`~topodesign.plans.rounds_ops.prune`: what arrives early could otherwise go with the wrong one. Every row is
+    :func:`~topodesign.plans.step_ops.prune`: what arrives early could otherwise go with the wrong one. Every row is
     one send, with a latency of its own; sends of a step over one link follow one another as they come.
     """
-    adding = rounds.rows(rounds.step <= rounds.reduce_steps)
-    rounds = prune(rounds) if find_twice(flow_of_rounds(topology, adding)) >= 0 else rounds
+    adding = rounds.some(rounds.step <= rounds.reduce_steps)
+    rounds = prune(rounds) if find_twice(adding) >= 0 else rounds
     link = find_links(topology, rounds)
     given: dict[str, Any] = {"size": size, "alpha": alpha, "bandwidth": bandwidth, "links": links}
     times = link_times(topology, rounds.collective, rounds.units, **given)
     order = np.lexsort((np.arange(len(rounds)), link, rounds.step))
-    rounds, link = rounds.rows(order), link[order]
+    rounds, link = rounds.some(order), link[order]
     # As ticks, steps with so much room that sends of one over one link start one after the other.
     place = rounds.step * np.int64(len(topology.src)) + link
     turn = np.arange(len(rounds)) - np.searchsorted(place, place)
     room = int(turn.max(initial=0)) + 1
     start, end = (rounds.step - 1) * np.int64(room) + turn, rounds.step * np.int64(room)
-    part = np.where(rounds.step <= rounds.reduce_steps, 0, len(rounds.collective.movements) - 1)
     columns = (start, end, rounds.src, rounds.dst, rounds.block, rounds.lo, rounds.hi)
     data = rounds.units, Fraction(size)
-    flow = flow_in_ticks(topology, rounds.collective, data, times, columns, part=part, overlap=overlap)
+    flow = flow_in_ticks(topology, rounds.collective, data, times, columns, part=rounds.part, overlap=overlap)
     while True:  # until of several deliveries the first in the plan is the first indeed
         run = time_ticks([flow])  # in the same ticks
         if int(run.end.max(initial=0)) >= MAX_TICKS:

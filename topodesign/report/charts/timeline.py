@@ -11,8 +11,7 @@ from topodesign.base.units import Quantity, as_bandwidth, as_size, as_time, form
 from topodesign.plans.flow import Flow
 from topodesign.plans.plan import Plan
 from topodesign.plans.plan_ops import list_rounds
-from topodesign.plans.rounds import Rounds
-from topodesign.plans.rounds_ops import find_links
+from topodesign.plans.step_ops import find_links
 from topodesign.report.charts.chart import Chart, Series
 from topodesign.topology.topology import IntArray, Topology
 
@@ -68,7 +67,7 @@ def _make_series(plan: Plan, streams: tuple[Flow, ...]) -> tuple[Series, ...]:
 
 
 def _rounds(
-    plan: Plan, moved: Rounds, size: Fraction, alpha: Fraction, bandwidth: Fraction
+    plan: Plan, moved: Flow, size: Fraction, alpha: Fraction, bandwidth: Fraction
 ) -> tuple[tuple[Series, ...], str]:
     topology = plan.topology
     load = step_loads(topology, moved)
@@ -117,7 +116,7 @@ def link_use_chart(plan: Plan) -> Chart:
     )
 
 
-def step_loads(topology: Topology, rounds: Rounds) -> IntArray:
+def step_loads(topology: Topology, rounds: Flow) -> IntArray:
     """Return the units on every link at every step, shape ``(steps, links)``."""
     load = np.zeros((rounds.steps, len(topology.src)), dtype=np.int64)
     np.add.at(load, (rounds.step - 1, find_links(topology, rounds)), rounds.hi - rounds.lo)

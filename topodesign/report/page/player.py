@@ -134,8 +134,8 @@ def _sends(plan: Plan) -> _Sends | None:
             "src": _wide(moved.src),
             "dst": _wide(moved.dst),
             "block": _wide(moved.block),
-            "low": moved.lo,
-            "high": moved.hi,
+            "low": _wide(moved.lo),
+            "high": _wide(moved.hi),
             "add": _wide(moved.step <= adds),
         },
         tuple(

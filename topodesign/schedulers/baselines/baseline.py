@@ -15,9 +15,10 @@ from topodesign.base.errors import InfeasibleError
 from topodesign.collectives import ALL_TO_ALL, ALLGATHER, ALLREDUCE, BROADCAST, SCATTER, Collective
 from topodesign.fabrics.fabric import Fabric
 from topodesign.plans.chunk_ops import PATH_COLLECTIVES, find_loads, flow_of_paths
+from topodesign.plans.flow_ops import concatenate, reverse
 from topodesign.plans.measure import cost_claim, flow_claim
 from topodesign.plans.plan import Plan
-from topodesign.plans.rounds_ops import allreduce, prune, reverse
+from topodesign.plans.step_ops import prune
 from topodesign.plans.trees import Trees
 from topodesign.schedulers.baselines.messages import Made, Path, Router
 from topodesign.schedulers.method import Method, Request, fabric_root, plan_rounds, spec_of, tree_plan
@@ -68,7 +69,7 @@ def _in_rounds(request: Request, name: str, make: Maker, forward: Sequence[Colle
         raise InfeasibleError(f"one node alone needs no {name}")
     collective = request.collective.at(request.root_number)
     halves = [_movement(topology, part, make, forward) for part in collective.parts]
-    rounds = halves[0].rounds if len(halves) == 1 else allreduce(halves[0].rounds, halves[1].rounds)
+    rounds = halves[0].rounds if len(halves) == 1 else concatenate(halves[0].rounds, halves[1].rounds)
     plan = plan_rounds(topology, rounds, name)
     costs = [half.formula for half in halves if half.formula is not None]
     if len(costs) < len(halves):

@@ -15,8 +15,8 @@ from topodesign.base.arrays import ranges
 from topodesign.base.cost import Cost
 from topodesign.base.errors import DisconnectedError, TooLargeError
 from topodesign.collectives import GATHER, SCATTER, Collective
-from topodesign.plans.rounds import Rounds
-from topodesign.plans.rounds_ops import Part, assemble, check_rows
+from topodesign.plans.build import Part, build_steps, check_rows
+from topodesign.plans.flow import Flow
 from topodesign.pricing.closed_form import distances
 from topodesign.topology.topology import IntArray, Topology
 
@@ -24,7 +24,7 @@ from topodesign.topology.topology import IntArray, Topology
 class Made(NamedTuple):
     """Rounds and their formula cost, None if it does not apply."""
 
-    rounds: Rounds
+    rounds: Flow
     formula: Cost | None
 
 
@@ -59,7 +59,7 @@ def in_rounds(
     """Return messages in rounds, each starting after the previous one.
 
     Parts are columns (round, src, dst, block, lo, hi), rounds from 1 on, as
-    :func:`topodesign.plans.rounds_ops.assemble` takes them. What a message carries its source has when the round
+    :func:`topodesign.plans.build.build_steps` takes them. What a message carries its source has when the round
     begins. A round takes as many steps as its longest way has links, and hop j of all its messages is in step j. The
     formula of the algorithm, ``volume`` of the whole data in as many steps, holds where every message has a link of
     capacity one for itself.
@@ -69,7 +69,7 @@ def in_rounds(
     at, src, dst = (column.astype(np.int64) for column in (at, src, dst))
     links = topology.link_index(src, dst)
     if links.min() >= 0:
-        rounds = assemble(collective, topology.nodes, units, count, [(at, src, dst, block, lo, hi)])
+        rounds = build_steps(collective, topology, units, count, [(at, src, dst, block, lo, hi)])
         return Made(rounds, formula(topology, count, volume) if topology.capacity[links].max() == 1 else None)
     router = Router(topology)
     pairs, pair = np.unique((at * topology.nodes + src) * topology.nodes + dst, return_inverse=True)
@@ -92,10 +92,10 @@ def in_rounds(
     start = np.cumsum(longest)
     place = first[pair][row] + hop
     columns = (start[at - 1][row] + hop + 1, hops[place, 0], hops[place, 1], block[row], lo[row], hi[row])
-    return Made(assemble(collective, topology.nodes, units, int(start[-1]), [columns]), None)
+    return Made(build_steps(collective, topology, units, int(start[-1]), [columns]), None)
 
 
-def queue_messages(topology: Topology, collective: Collective, messages: Sequence[tuple[Path, int]]) -> Rounds:
+def queue_messages(topology: Topology, collective: Collective, messages: Sequence[tuple[Path, int]]) -> Flow:
     """Return messages as rounds, with a queue at every link.
 
     Each message has a route and a block.
@@ -126,7 +126,7 @@ def queue_messages(topology: Topology, collective: Collective, messages: Sequenc
             if hop + 1 < len(way):
                 heapq.heappush(lines.setdefault((way[hop], way[hop + 1]), []), (step, number, hop))
     at, src, dst, block = np.array(rows, dtype=np.int64).T
-    return assemble(collective, topology.nodes, 1, step, [(at, src, dst, block, 0, 1)])
+    return build_steps(collective, topology, 1, step, [(at, src, dst, block, 0, 1)])
 
 
 MOST_NODES = 2048  # largest topology whose distances are kept

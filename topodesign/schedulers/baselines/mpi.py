@@ -29,7 +29,7 @@ from topodesign.collectives import (
     Collective,
 )
 from topodesign.fabrics.fabric import Fabric
-from topodesign.plans.rounds_ops import Part
+from topodesign.plans.build import Part
 from topodesign.schedulers.baselines.baseline import Ranks, baseline
 from topodesign.schedulers.baselines.cycles import link_disjoint_cycles, shortest_tour
 from topodesign.schedulers.baselines.messages import Made, Router, deliveries, formula, in_rounds, queue_messages

@@ -17,11 +17,11 @@ from numpy.typing import NDArray
 from topodesign.base.arrays import ranges
 from topodesign.base.errors import DisconnectedError, InfeasibleError, TooLargeError
 from topodesign.collectives import ALL_TO_ALL, ALLGATHER, ALLREDUCE, BROADCAST, REDUCE, REDUCE_SCATTER, Collective
+from topodesign.plans.build import check_rows
 from topodesign.plans.flow import Flow, Routes
 from topodesign.plans.flow_ops import concatenate, reverse
 from topodesign.plans.measure import flow_claim
 from topodesign.plans.plan import Plan
-from topodesign.plans.rounds_ops import check_rows
 from topodesign.pricing.closed_form import distances
 from topodesign.schedulers.baselines.torus_schemes import SCHEMES, Grid, Parts, Send, grid_of
 from topodesign.schedulers.method import Method, Request

@@ -15,8 +15,9 @@ from topodesign.base.errors import InfeasibleError
 from topodesign.collectives import ALLGATHER, ALLREDUCE, BROADCAST, REDUCE, REDUCE_SCATTER, Collective
 from topodesign.fabrics.contraction import boxes_of
 from topodesign.fabrics.fabric import Fabric
-from topodesign.plans.rounds import Rounds
-from topodesign.plans.rounds_ops import Part, assemble, check_rows, check_units, rescale
+from topodesign.plans.build import Part, build_steps, check_rows, check_units
+from topodesign.plans.flow import Flow
+from topodesign.plans.step_ops import rescale
 from topodesign.pricing.closed_form import distances
 from topodesign.schedulers.baselines.baseline import Ranks, baseline
 from topodesign.schedulers.baselines.cycles import Cycle, link_disjoint_cycles, shortest_tour
@@ -52,7 +53,7 @@ def ring(topology: Topology, collective: Collective) -> Made:
     return Made(around(topology, collective, ways), None)
 
 
-def around(topology: Topology, collective: Collective, walks: Sequence[Sequence[Path]]) -> Rounds:
+def around(topology: Topology, collective: Collective, walks: Sequence[Sequence[Path]]) -> Flow:
     """Return an allgather around closed walks.
 
     Each walk carries an equal part of every block.
@@ -71,7 +72,7 @@ def around(topology: Topology, collective: Collective, walks: Sequence[Sequence[
         stop, step = ranges(0, count)
         place = (begin[stop] + step) % len(hops)
         parts.append((step + 1, hops[place, 0], hops[place, 1], hops[begin, 0][stop], at, at + 1))
-    return assemble(collective, topology.nodes, len(walks), steps, parts)
+    return build_steps(collective, topology, len(walks), steps, parts)
 
 
 def paths(fabric: Fabric, root: int | None) -> list[Ranks]:
@@ -135,7 +136,7 @@ def _level_rings(topology: Topology, count: int | None, refusal: str) -> Made:
         raise InfeasibleError(refusal)
     along = [ring(rows(topology, sides, at), ALLGATHER) for at in range(len(sides))]
     units = math.lcm(*(one.rounds.units for one in along))
-    rounds = gather_grid(sides, [tuple(range(len(sides)))], [rescale(one.rounds, units) for one in along])
+    rounds = gather_grid(topology, sides, [tuple(range(len(sides)))], [rescale(one.rounds, units) for one in along])
     if any(one.formula is None for one in along):
         return Made(rounds, None)
     each = enumerate(zip(sides, along, strict=True), start=1)
@@ -146,15 +147,15 @@ def _level_rings(topology: Topology, count: int | None, refusal: str) -> Made:
 Order = tuple[int, ...]  # of the sides of a grid, or of the dimensions of a product
 
 
-def gather_grid(sides: Sequence[int], orders: Sequence[Order], plans: Sequence[Rounds]) -> Rounds:
+def gather_grid(place: Topology, sides: Sequence[int], orders: Sequence[Order], plans: Sequence[Flow]) -> Flow:
     """Return the allgather of a grid in given side orders.
 
     Each chunk goes along the sides in one of the orders, the last side first.
 
     ``plans`` are the allgathers of its rows, in as many units each, into which every chunk is cut.
     """
-    units, places = plans[0].units, [1, *itertools.accumulate(sides, lambda before, side: before * side)]
-    nodes = places.pop()
+    units, strides = plans[0].units, [1, *itertools.accumulate(sides, lambda before, side: before * side)]
+    nodes = strides.pop()
     check_units(units * len(orders))
     check_rows(len(orders) * nodes * (nodes - 1) * units)
     node, parts, steps = np.arange(nodes), list[Part](), 0
@@ -162,20 +163,20 @@ def gather_grid(sides: Sequence[int], orders: Sequence[Order], plans: Sequence[R
         before, done = 0, np.zeros(1, dtype=np.int64)  # blocks that a node has, beside its own coordinates
         left = node
         for at in reversed(order):
-            plan, place = plans[at], places[at]
-            first = node // place % sides[at] == 0
+            plan, stride = plans[at], strides[at]
+            first = node // stride % sides[at] == 0
             columns = (plan.step, plan.src, plan.dst, plan.block, plan.lo, plan.hi)
             step, src, dst, block, low, high = (column.astype(np.int64) for column in columns)
             line = node[first][:, None, None]
             # ``left`` is a node without the coordinates that are done: where its blocks begin.
-            own = left[first][:, None, None] + done[None, :, None] + block * place
+            own = left[first][:, None, None] + done[None, :, None] + block * stride
             shift = chunk * units
-            parts.append((before + step, line + src * place, line + dst * place, own, low + shift, high + shift))
+            parts.append((before + step, line + src * stride, line + dst * stride, own, low + shift, high + shift))
             before += plan.steps
-            done = (done[:, None] + np.arange(sides[at]) * place).ravel()
-            left = left - node // place % sides[at] * place
+            done = (done[:, None] + np.arange(sides[at]) * stride).ravel()
+            left = left - node // stride % sides[at] * stride
         steps = max(steps, before)
-    return assemble(ALLGATHER, nodes, units * len(orders), steps, parts)
+    return build_steps(ALLGATHER, place, units * len(orders), steps, parts)
 
 
 def over_boxes(fabric: Fabric, root: int | None) -> list[Ranks]:

@@ -13,9 +13,9 @@ from topodesign.collectives import ALLGATHER, ALLREDUCE, BROADCAST, REDUCE, REDU
 from topodesign.fabrics.contraction import boxes_of
 from topodesign.fabrics.fabric import Fabric
 from topodesign.optima.forest.schedule import forest_schedule, side_by_side
+from topodesign.plans.build import build_steps, check_rows
 from topodesign.plans.chunk_ops import find_loads
 from topodesign.plans.plan import Plan
-from topodesign.plans.rounds_ops import assemble, check_rows
 from topodesign.plans.trees import Trees
 from topodesign.schedulers.baselines.baseline import Ranks, baseline, rate_of
 from topodesign.schedulers.baselines.messages import Made
@@ -140,7 +140,7 @@ def multitree(topology: Topology, collective: Collective) -> Made:
         if len(rows) == before:
             raise DisconnectedError(f"not all nodes can be reached from node {growing[0]}")
     at, src, dst, block = np.array(rows, dtype=np.int64).T
-    return Made(assemble(collective, nodes, 1, step, [(at, src, dst, block, 0, 1)]), None)
+    return Made(build_steps(collective, topology, 1, step, [(at, src, dst, block, 0, 1)]), None)
 
 
 def _next(

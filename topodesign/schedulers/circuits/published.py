@@ -16,12 +16,12 @@ import numpy as np
 
 from topodesign.base.errors import TopodesignError
 from topodesign.collectives import ALL_TO_ALL, ALLGATHER, Collective
+from topodesign.plans.build import build_steps
 from topodesign.plans.flow import Flow
-from topodesign.plans.flow_ops import rounds_of_flow
 from topodesign.plans.measure import flow_claim, step_costs
 from topodesign.plans.plan import Plan
 from topodesign.plans.plan_ops import list_rounds
-from topodesign.plans.rounds_ops import assemble
+from topodesign.plans.step_ops import unfold_steps
 from topodesign.schedulers.circuits.sequence import (
     Sequence,
     Ways,
@@ -168,7 +168,7 @@ def extend_pairs(plan: Plan, collective: Collective) -> Plan:
 
     ``plan`` is an all-to-all or allgather; what is done in it with the blocks of node 0 is done with the new ones, too.
     """
-    moved, before = rounds_of_flow(plan.flow), plan.flow.switching
+    moved, before = unfold_steps(plan.flow), plan.flow.switching
     more, nodes, last = moved.nodes, moved.nodes + 1, moved.steps + 2
     others, step, whole = np.arange(more), moved.step + 1, (0, moved.units)
     if collective.pairwise:
@@ -185,7 +185,7 @@ def extend_pairs(plan: Plan, collective: Collective) -> Plan:
     for at, src, some in ((1, more, first), (1, 0, np.array([back])), (last, 0, then)):
         one = np.ones(len(some), dtype=np.int64)
         rows.append((at * one, src * one, (more - src) * one, some, whole[0] * one, whole[1] * one))
-    rounds = assemble(copying(collective), nodes, moved.units, last, rows)
+    rounds = build_steps(copying(collective), nodes, moved.units, last, rows)
     pair = np.array([[0, 0, more, 0], [more, 0, 0, 0]], dtype=np.int64)
     circuits = [pair, *(before.rows(phase) for phase in range(before.changes + 1)), pair]
     counts = np.array([1, *np.diff([*before.first_step, moved.steps + 1]), 1], dtype=np.int64)
@@ -275,8 +275,8 @@ def _direct(nodes: int, degree: int, collective: Collective, *, duplex: bool) ->
             forth.append((step + 1, source, goal, source * nodes + goal if collective.pairwise else source, 0, 1))
             back.append((step + 1, goal, source, goal, 0, 1))
         circuits.append(np.concatenate(rows))
-    rounds = assemble(copying(collective), nodes, 1, steps, forth)
-    turned = assemble(ALLGATHER, nodes, 1, steps, back) if collective.reduces else None
+    rounds = build_steps(copying(collective), nodes, 1, steps, forth)
+    turned = build_steps(ALLGATHER, nodes, 1, steps, back) if collective.reduces else None
     one = np.ones(steps, dtype=np.int64)
     return forth_and_back(
         rounds, turned, circuits, one, degree, collective=collective, duplex=duplex, method="direct circuits"

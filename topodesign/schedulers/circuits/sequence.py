@@ -15,12 +15,11 @@ import numpy as np
 
 from topodesign.base.errors import ScheduleError
 from topodesign.collectives import ALL_TO_ALL, ALLGATHER, Collective
+from topodesign.plans.build import build_steps
 from topodesign.plans.flow import Circuits, Flow
-from topodesign.plans.flow_ops import flow_of_rounds
+from topodesign.plans.flow_ops import concatenate, reverse
 from topodesign.plans.measure import flow_claim
 from topodesign.plans.plan import Plan
-from topodesign.plans.rounds import Rounds
-from topodesign.plans.rounds_ops import allreduce, assemble, reverse
 from topodesign.schedulers.circuits import kernels
 from topodesign.topology.groups import Group
 from topodesign.topology.topology import IntArray, Topology
@@ -122,7 +121,7 @@ class Ways:
         """Number of changes of circuits."""
         return len(self.sequence.counts) - 1
 
-    def rounds(self) -> Rounds:
+    def rounds(self) -> Flow:
         """Return the rounds of an all-to-all or allgather.
 
         It is an allgather if the rows have no goals.
@@ -134,7 +133,7 @@ class Ways:
         block = nodes * len(nodes) + table[goal, nodes] if pairwise else nodes + 0 * step
         collective = ALL_TO_ALL if pairwise else ALLGATHER
         part = (step, table[place, nodes], table[there, nodes], block, lo, hi)
-        return assemble(collective, len(nodes), self.units, self.steps, [part])
+        return build_steps(collective, len(nodes), self.units, self.steps, [part])
 
 
 def remove_unused(sequence: Sequence, units: int, rows: IntArray) -> Ways:
@@ -221,7 +220,7 @@ def _even(choice: dict[tuple[int, int], list[int]], slots: int) -> dict[tuple[in
 
 
 def plan_of(
-    rounds: Rounds, circuits: PhaseRows, counts: IntArray, ports: int, *, duplex: bool, method: str, note: str
+    rounds: Flow, circuits: PhaseRows, counts: IntArray, ports: int, *, duplex: bool, method: str, note: str
 ) -> Plan:
     """Return the plan of rounds over circuits, with zero delay.
 
@@ -233,9 +232,9 @@ def plan_of(
     return Plan(moved.place, moved, flow_claim(moved), generator={"method": method}, notes=(note,) if note else ())
 
 
-def over_circuits(rounds: Rounds, circuits: Circuits) -> Flow:
+def over_circuits(rounds: Flow, circuits: Circuits) -> Flow:
     """Return rounds over circuits as a flow on their union."""
-    return flow_of_rounds(circuits.union(rounds.nodes), rounds, circuits=circuits)
+    return rounds.having(place=circuits.union(rounds.nodes), circuits=circuits)
 
 
 def sequence_plan(ways: Ways, collective: Collective, method: str) -> Plan | None:
@@ -256,8 +255,8 @@ def sequence_plan(ways: Ways, collective: Collective, method: str) -> Plan | Non
 
 
 def forth_and_back(
-    forth: Rounds,
-    back: Rounds | None,
+    forth: Flow,
+    back: Flow | None,
     circuits: PhaseRows,
     counts: IntArray,
     ports: int,
@@ -276,10 +275,10 @@ def forth_and_back(
     """
     rounds = forth
     if back is not None:
-        rounds = reverse(back)
+        rounds = reverse(back, forth.place)
         before, counts_before = circuits[::-1], counts[::-1]
         if len(collective.parts) > 1:
-            rounds = allreduce(rounds, forth)
+            rounds = concatenate(rounds, forth)
             circuits = [*before, *circuits[1:]]
             counts = np.concatenate((counts_before[:-1], [2 * counts[0]], counts[1:]))
         else:

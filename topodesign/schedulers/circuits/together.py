@@ -18,13 +18,12 @@ from itertools import accumulate, pairwise, product, zip_longest
 import numpy as np
 
 from topodesign.collectives import Collective
-from topodesign.plans.flow import Circuits
-from topodesign.plans.flow_ops import rounds_of_flow
+from topodesign.plans.build import Part, build_steps
+from topodesign.plans.flow import Circuits, Flow
 from topodesign.plans.group_ops import alongside, carried_over
 from topodesign.plans.measure import flow_claim
 from topodesign.plans.plan import Plan
-from topodesign.plans.rounds import Rounds
-from topodesign.plans.rounds_ops import Part, assemble
+from topodesign.plans.step_ops import unfold_steps
 from topodesign.schedulers.circuits.bounds import Room, Work
 from topodesign.schedulers.circuits.published import Half, Option, in_turn, iterate_published
 from topodesign.schedulers.circuits.sequence import over_circuits, right
@@ -114,7 +113,7 @@ def _repeat_outer(one: Option, half: int, shares: Sequence[Sequence[Fraction]]) 
     """
     each = [share for some in shares for share in some]
     moved, before, parts = (
-        rounds_of_flow(one.moved),
+        unfold_steps(one.moved),
         one.moved.switching,
         math.lcm(*(share.denominator for share in each)),
     )
@@ -124,7 +123,7 @@ def _repeat_outer(one: Option, half: int, shares: Sequence[Sequence[Fraction]]) 
     length, more = last + 1 - begin, len(each) - 1
     mine = (moved.step >= begin) & (moved.step <= last)
     later = 0 if half else more * length  # by which all others move back
-    old = moved.rows(~mine)
+    old = moved.some(~mine)
     rows: list[Part] = [(old.step + later, old.src, old.dst, old.block, old.lo * parts, old.hi * parts)]
     count = (moved.hi - moved.lo)[mine]
     unit = np.concatenate([np.arange(lo, hi) for lo, hi in zip(moved.lo[mine], moved.hi[mine], strict=True)])
@@ -133,8 +132,8 @@ def _repeat_outer(one: Option, half: int, shares: Sequence[Sequence[Fraction]]) 
         step = np.repeat(moved.step[mine] + later + (turn if half else -turn) * length, count)
         src, dst, block = (np.repeat(column[mine], count) for column in (moved.src, moved.dst, moved.block))
         rows.append((step, src, dst, block, unit * parts + lo, unit * parts + hi))
-    made = assemble(moved.collective, moved.nodes, moved.units * parts, moved.steps + more * length, rows)
-    made = made.having(reduce_steps=moved.reduce_steps + later)
+    head = moved.collective, moved.nodes, moved.units * parts, moved.steps + more * length
+    made = build_steps(*head, rows, reduce_steps=moved.reduce_steps + later)
     circuits = [before.rows(phase) for phase in range(before.changes + 1)]
     again = [before.rows(outer)] * (len(shares) - 1)
     turns = length * np.cumsum([len(some) for some in shares])  # steps up to the end of each phase, outwards
@@ -183,10 +182,10 @@ def in_groups(chosen: Sequence[Option], collective: Collective, nodes: int) -> P
     counts = [common([one.halves[half] for one in chosen])[0] for half in range(2)]
     before = [list(accumulate(some, initial=0)) for some in counts]
     adding, topologies = sum(counts[0]), [max(1, len(some)) for some in counts]
-    rounds: list[Rounds] = []
+    rounds: list[Flow] = []
     circuits: list[list[IntArray]] = [[] for _ in range(sum(topologies) - 1)]
     for team, one in zip((alone.group or () for alone in collective.single), chosen, strict=True):
-        moved, changing, step = rounds_of_flow(one.moved), one.moved.switching, [0]
+        moved, changing, step = unfold_steps(one.moved), one.moved.switching, [0]
         for half, sign in ((0, -1), (1, 1)):
             own = [
                 before[half][phase] + at
@@ -195,8 +194,7 @@ def in_groups(chosen: Sequence[Option], collective: Collective, nodes: int) -> P
             ]
             step += [adding + at for at in own] if sign > 0 else [adding + 1 - at for at in reversed(own)]
         now = np.array(step, dtype=np.int32)[moved.step]
-        own_rounds = moved.having(steps=adding + sum(counts[1]), reduce_steps=adding, step=now)
-        rounds.append(carried_over(own_rounds, team, nodes))
+        rounds.append(moved.having(steps=adding + sum(counts[1]), start=now - 1, end=now))
         names = np.array(team)
         for number, rows in enumerate(circuits):
             phase = one.middle + number - (topologies[0] - 1)
@@ -207,6 +205,8 @@ def in_groups(chosen: Sequence[Option], collective: Collective, nodes: int) -> P
     first = chosen[0].moved.switching
     changes = [np.concatenate(rows) for rows in circuits]
     changing = Circuits.of(changes, np.cumsum([1, *lengths[:-1]]), ports=first.ports, duplex=first.duplex)
-    movement = over_circuits(alongside(rounds, collective), changing)
+    teams, place = [alone.group or () for alone in collective.single], changing.union(nodes)
+    parts = [carried_over(one, team, place) for one, team in zip(rounds, teams, strict=True)]
+    movement = alongside(parts, collective).having(circuits=changing)
     claim = flow_claim(movement)
     return right(replace(chosen[0].plan, place=movement.place, movement=movement, spec=None, claim=claim))

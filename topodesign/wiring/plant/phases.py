@@ -23,8 +23,8 @@ from topodesign.base.errors import InfeasibleError, ParameterError
 from topodesign.base.progress import Progress, iterate_with_progress
 from topodesign.base.records import Table
 from topodesign.plans.flow import Circuits
-from topodesign.plans.flow_ops import rounds_of_flow
 from topodesign.plans.plan import Plan
+from topodesign.plans.step_ops import unfold_steps
 from topodesign.plans.time.simulate import simulate
 from topodesign.schedulers.circuits.reconfigure import Contender, Reconfiguration, claim_time
 from topodesign.schedulers.circuits.sequence import PhaseRows, over_circuits, right
@@ -254,7 +254,7 @@ def _on_lanes(one: Contender, wirings: tuple[WiringPlan, ...], plant: Plant, fou
         circuits.append(np.array(rows, dtype=np.int64).reshape(-1, 4))
     before = one.plan.flow.switching
     how: Any = {name: getattr(before, name) for name in ("ports", "delay", "moving", "duplex")}
-    moved = over_circuits(rounds_of_flow(one.plan.flow), Circuits.of(circuits, before.first_step, **how))
+    moved = over_circuits(unfold_steps(one.plan.flow), Circuits.of(circuits, before.first_step, **how))
     plan: Plan = right(replace(one.plan, place=moved.place, movement=moved), one.name)
     work = found.work
     time = simulate(plan, alpha=work.alpha, size=found.size, bandwidth=found.bandwidth).time
