@@ -122,7 +122,7 @@ def _on_both_sides(topology: Topology) -> IntArray:
         to, from_ = chosen.copy(), chosen.copy()
         to[src[chosen[dst]]] = True
         from_[dst[chosen[src]]] = True
-        open_ = [_cyclic(src, dst, ~done) for done in (to, from_)]
+        open_ = [find_linked(src, dst, ~done) for done in (to, from_)]
         gain = np.bincount(dst[open_[0][src]], minlength=nodes) + np.bincount(src[open_[1][dst]], minlength=nodes)
         gain += open_[0].astype(np.int64) + open_[1]
         if not gain.any():
@@ -135,8 +135,8 @@ def _on_both_sides(topology: Topology) -> IntArray:
                 touched[around] = chosen[node] = True
 
 
-def _cyclic(src: IntArray, dst: IntArray, left: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Return the nodes on cycles, or on paths between them."""
+def find_linked(src: IntArray, dst: IntArray, left: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Return the nodes of ``left`` on cycles, or on paths between them: with links in and out."""
     while True:
         inside = left[src] & left[dst]
         kept = left.copy()

@@ -20,7 +20,7 @@ from topodesign.topology.automorphisms import Links
 from topodesign.topology.topology import IntArray, Topology
 from topodesign.wiring.change.change import fewest_moves
 from topodesign.wiring.change.patches import Change, Pair, make_topology, usable
-from topodesign.wiring.change.strength import Strength, strength
+from topodesign.wiring.change.strength import Strength, find_linked, strength
 from topodesign.wiring.plan.cross_connects import CrossConnect, End
 from topodesign.wiring.plan.decompose import without_loops
 from topodesign.wiring.plan.net import Lead
@@ -153,13 +153,8 @@ def find_linked_part(topology: Topology) -> tuple[Topology | None, IntArray]:
     Only links within the subset count. The second value lists its nodes. The subtopology is None with fewer than two
     nodes.
     """
-    linked = np.ones(topology.nodes, dtype=np.bool_)
-    while True:
-        inside = linked[topology.src] & linked[topology.dst]
-        sends, hears = (np.bincount(end[inside], minlength=topology.nodes) > 0 for end in (topology.src, topology.dst))
-        if np.array_equal(sends & hears, linked):
-            break
-        linked = sends & hears
+    linked = find_linked(topology.src, topology.dst, np.ones(topology.nodes, dtype=np.bool_))
+    inside = linked[topology.src] & linked[topology.dst]
     nodes = np.flatnonzero(linked)
     if len(nodes) < 2:
         return None, nodes
