@@ -17,11 +17,11 @@ from pathlib import Path
 
 import click
 
+from tests.samples.paper import paper_finder
 from topodesign.base.cost import Cost, lower_bound
 from topodesign.catalog.lookup import Catalog
 from topodesign.catalog.quality import STANDARD
 from topodesign.cli.options import number_range
-from topodesign.search.paper import paper_finder
 
 
 def covers(front: Iterable[Cost], others: Iterable[Cost]) -> bool:

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.floors import reached
+from tests.samples.paper import DISTANCE_REGULAR, RINGS_AND_MESHES, TABLE_7, paper_families, paper_finder
 from topodesign import build, lower_bound, moore_bound, pareto
 from topodesign.base.cost import Basis, Cost
 from topodesign.base.errors import InfeasibleError, ParameterError, UnitError
@@ -21,7 +22,6 @@ from topodesign.pricing.closed_form import price
 from topodesign.pricing.split_deferral import price_deferred as deferred_reduce_scatter
 from topodesign.search.candidate import Candidate, insert
 from topodesign.search.finder import Finder
-from topodesign.search.paper import DISTANCE_REGULAR, RINGS_AND_MESHES, TABLE_7, paper_families, paper_finder
 from topodesign.search.target import Target, scarcity, steps_of_most
 
 MIB = Fraction(2**20)
