@@ -32,6 +32,7 @@ _NEAR = Fraction(1, 128)
 LEFT = Fraction(1, 4)  # of what y is above the bound, what a deferred schedule is likely to leave
 _UNLIKELY = 1 / 16
 """What is worth a try that it gains if y fell to the bound, where by what is likely it would not gain anything."""
+_DEFERRED_SINCE = 5  # version of the catalog from which on deferred schedules are those of today
 _AGAIN = 1 / 8
 """What a deferred schedule gains, on average, for a row that has an older one, of what it would for others."""
 _IN_VAIN = "genkautz("
@@ -282,7 +283,7 @@ def by_spff(target: Target, spec: Spec) -> Row:
 
 def _is_up_to_date(row: Row) -> bool:
     """Whether a row is deferred, by the schedules of today."""
-    return row.deferred and row.version == VERSION
+    return row.deferred and row.version >= _DEFERRED_SINCE
 
 
 def expansions(row: Row) -> Iterator[tuple[Target, Spec]]:
