@@ -302,6 +302,11 @@ class Fabric:
         place = {(self.names[u], self.names[v]): at for at, (u, v, _) in enumerate(self.topology.links())}
         return tuple(tuple(sorted(place[ends] for ends in limit.links)) for limit in self.shared)
 
+    def check_bandwidth(self, given: object) -> None:
+        """Raise ParameterError if a bandwidth was given, as the fabric has its own."""
+        if given is not None:
+            raise ParameterError(f"{self.name} has bandwidths of its own; omit --bandwidth")
+
     def check_unshared(self, what: str) -> None:
         """Raise ParameterError if links share limits, which ``what`` knows nothing of."""
         if self.shared:

@@ -92,7 +92,8 @@ def as_fabric(value: PlaceLike, bandwidth: Quantity | None = None) -> Fabric:
     """
     rate = None if bandwidth is None else as_bandwidth(bandwidth) / 8
     if isinstance(value, Fabric):
-        return _make_own(value, value.name, rate)
+        value.check_bandwidth(bandwidth)
+        return value
     if not isinstance(value, str | Path | Spec):
         topology = as_linked_topology(value)
         if topology is not None:
@@ -101,9 +102,11 @@ def as_fabric(value: PlaceLike, bandwidth: Quantity | None = None) -> Fabric:
     if isinstance(value, Path) or (isinstance(value, str) and names_file(value)):
         return read_network(Path(value)).fabric(rate)
     text = str(value)
-    if _is_fabric(text):
-        return _make_own(build_fabric(text), text.partition("(")[0].strip(), rate)
-    return Fabric.from_topology(build(text), rate or NODE_BANDWIDTH)
+    if not _is_fabric(text):
+        return Fabric.from_topology(build(text), rate or NODE_BANDWIDTH)
+    fabric = build_fabric(text)
+    fabric.check_bandwidth(bandwidth)
+    return fabric
 
 
 def plain_fabric(topology: Topology) -> Fabric:
@@ -188,9 +191,3 @@ def _is_fabric(text: str) -> bool:
         return names_fabric(text)
     known = [*entry_points.FAMILIES, *entry_points.EXPANSIONS, *SPOKEN, *entry_points.FABRICS]
     return any(one in entry_points.FABRICS for one in nearest(name, known, 1))
-
-
-def _make_own(fabric: Fabric, name: str, rate: object) -> Fabric:
-    if rate is not None:
-        raise ParameterError(f"{name} has bandwidths of its own; omit --bandwidth")
-    return fabric

@@ -12,7 +12,7 @@ from topodesign.base.arguments import as_path
 from topodesign.base.atomic import write_whole
 from topodesign.base.claims import Among, Claim, Of
 from topodesign.base.declared import key
-from topodesign.base.errors import InfeasibleError, ParameterError, TooLargeError
+from topodesign.base.errors import InfeasibleError, TooLargeError
 from topodesign.base.records import Result, Table
 from topodesign.base.units import Quantity, as_size, format_time
 from topodesign.collectives import ALL_TO_ALL
@@ -169,8 +169,8 @@ def price_uneven(
     """
     known = as_place(place)
     fabric = as_fabric(known, None if bandwidth is None or isinstance(known, Fabric) else bandwidth)
-    if bandwidth is not None and known is fabric:
-        raise ParameterError(f"{fabric.name} has bandwidths of its own; omit the bandwidth")
+    if known is fabric:
+        fabric.check_bandwidth(bandwidth)
     own = as_demand(matrix, fabric, tokens=tokens, seed=seed)
     size, demand = as_size(piece) * own.unit, own.amounts
     flow = traffic_on(fabric, demand, most=MOST_COLUMNS if exact else FEW_COLUMNS)

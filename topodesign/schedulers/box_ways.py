@@ -22,7 +22,7 @@ from typing import NamedTuple
 import numpy as np
 
 from topodesign.base.claims import Among, Claim, Of
-from topodesign.base.errors import InfeasibleError, ParameterError, TooLargeError
+from topodesign.base.errors import InfeasibleError, TooLargeError
 from topodesign.collectives import ALL_TO_ALL
 from topodesign.fabrics.contraction import boxes_of, contract_fabric
 from topodesign.fabrics.fabric import Fabric
@@ -232,8 +232,6 @@ def exchange_plan(request: Request) -> Plan:
     """Return the all-to-all plan of boxes and its flow bound."""
     from topodesign.schedulers.scheduling import schedule  # noqa: PLC0415  lists those that ask this
 
-    if request.alpha is not None:
-        raise ParameterError("--alpha cannot be combined with an all-to-all of boxes, made for any latency; remove it")
     fabric, small = request.fabric, _lift_fabric(request.fabric)
     for chunks in (request.chunks, _CHUNKS):
         try:
@@ -254,7 +252,9 @@ def exchange_plan(request: Request) -> Plan:
     least = plan.claim["inv_x_star"] / (1 + Fraction(plan.generator["lost"])) * each**2
     rate, most = claim["algorithmic_bandwidth"], len(fabric.compute) / least
     made = {"method": "boxes", "lost": str(most / rate - 1)}
-    return Plan(fabric, paths, claim, spec_of(request), made, (str(Claim.to_bound(Of.RATE, rate, Among.FLOWS, most)),))
+    notes = [str(Claim.to_bound(Of.RATE, rate, Among.FLOWS, most))]
+    notes += [] if request.alpha is None else ["the plan is the same for any latency"]
+    return Plan(fabric, paths, claim, spec_of(request), made, tuple(notes))
 
 
 def _lift_fabric(fabric: Fabric) -> _Lifted:

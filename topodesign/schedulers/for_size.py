@@ -21,7 +21,7 @@ from topodesign.base.latency import Latency
 from topodesign.base.progress import iterate_with_progress
 from topodesign.base.units import format_size, format_time
 from topodesign.base.wording import join_words
-from topodesign.collectives import ALL_TO_ALL, ALLREDUCE, BROADCAST, GATHER, REDUCE, REDUCE_SCATTER, Collective
+from topodesign.collectives import ALLREDUCE, BROADCAST, GATHER, REDUCE, REDUCE_SCATTER, Collective
 from topodesign.fabrics.fabric import NODE_BANDWIDTH, OWN_LATENCIES, Fabric
 from topodesign.fabrics.node_values import as_latency
 from topodesign.optima.optimum import solve
@@ -189,8 +189,6 @@ def _make_for_size(
     known: dict[str, Any] = {"alpha": OWN_LATENCIES if told.alpha is None else told.alpha, "overlap": True}
     known |= {"bandwidth": request.bandwidth if request.plain else None}
     known |= {"time_limit": request.time_limit} if method.name in SEARCHES else {}
-    if method.name == "boxes" and request.collective.like(ALL_TO_ALL):
-        del known["alpha"]  # its all-to-all is made for any latency
     fabric = request.fabric
     if fabric.topology.switches and told.alpha is not None and "overlap" in method.options:  # a hop in each switch
         switches = {request.whole.number(fabric.names[node]) for node in fabric.topology.switches}

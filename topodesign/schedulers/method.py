@@ -185,8 +185,8 @@ class Request:
         rate = self.bandwidth
         topology = where if isinstance(where, Topology) else where.topology
         if isinstance(where, Fabric):
-            if not self.plain and rate is not None:
-                raise ParameterError(f"{where.name} has bandwidths of its own; remove --bandwidth")
+            if not self.plain:
+                where.check_bandwidth(rate)
             rate = 8 * where.unit * max(1, topology.degree)
         links, own = self.links_there(where), self.alpha == OWN_LATENCIES
         if own and isinstance(where, Fabric):

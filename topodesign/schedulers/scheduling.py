@@ -208,8 +208,7 @@ def list_schedules(
         )
     rate = 8 * NODE_BANDWIDTH if request.bandwidth is None else request.bandwidth
     if isinstance(request.found, Fabric):
-        if request.bandwidth is not None:
-            raise ParameterError(f"{request.found.name} has bandwidths of its own; remove --bandwidth")
+        request.found.check_bandwidth(request.bandwidth)
         rate = 8 * request.found.unit * request.found.topology.degree
     asked_sizes = (request.size,) if sizes is None else sizes_of(sizes)
     return known.listing.make(request).timed(request.step_alpha, rate, asked_sizes)

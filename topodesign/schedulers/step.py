@@ -261,8 +261,8 @@ def price_step(
     mix = as_step(step)
     work = as_workload(alpha, "1MiB", "100Gbps" if bandwidth is None else bandwidth, gap=gap, hop=hop)
     wires = Wires.of(place, work.latency, work.bandwidth)
-    if bandwidth is not None and wires.place is wires.fabric:
-        raise ParameterError(f"{wires.fabric.name} has bandwidths of its own; omit the bandwidth")
+    if wires.place is wires.fabric:
+        wires.fabric.check_bandwidth(bandwidth)
     return price_on(
         mix, wires, placement=placement, layouts=as_integer("layouts", layouts, 1, 10**4), progress=progress
     )

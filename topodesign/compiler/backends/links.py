@@ -46,8 +46,7 @@ def network_of(program: Messages, options: Options) -> tuple[Network, list[str]]
 
 def _rates(program: Messages, place: Topology | Fabric, topology: Topology, options: Options) -> list[Fraction]:
     if isinstance(place, Fabric):
-        if options.bandwidth is not None:
-            raise ParameterError(f"{place.name} has bandwidths of its own; omit the bandwidth")
+        place.check_bandwidth(options.bandwidth)
         return [place.unit * ports for ports in topology.capacity.tolist()]
     if program.own is not None and options.bandwidth is None:
         return list(program.own.rates)

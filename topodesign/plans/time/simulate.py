@@ -210,8 +210,8 @@ def simulate(
     if isinstance(plan.place, Fabric) and model != "chunks":  # whose shares keep limits
         plan.place.check_unshared(f"simulation of {plan.kind}")
     named = isinstance(plan.place, Fabric) and plan.place.names != tuple(map(str, range(len(plan.place.names))))
-    if bandwidth is not None and named:
-        raise ParameterError(f"{plan.fabric.name} has bandwidths of its own; omit the bandwidth")
+    if named:
+        plan.fabric.check_bandwidth(bandwidth)
     down, links = [_link(plan, one) for one in asked["failed"]], asked["links"]
     if without := tuple(asked["without"]):
         down += _dead(plan, without)
