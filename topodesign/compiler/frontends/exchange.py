@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from topodesign.base.arrays import distinct
+from topodesign.base.arrays import distinct, ranges
 from topodesign.base.compiled import Ints
 from topodesign.base.errors import ScheduleError, TooLargeError
 from topodesign.base.wording import count_noun
@@ -87,8 +87,7 @@ def journeys(schedule: Flow, *, partly: bool = False) -> Journey:
     cuts = distinct(np.concatenate((ends, ends + units, low, high)))  # intervals between them go one way
     begin = np.searchsorted(cuts, low)
     times = np.searchsorted(cuts, high) - begin
-    row = np.repeat(np.arange(len(order)), times)
-    interval = begin[row] + np.arange(len(row)) - np.repeat(np.cumsum(times) - times, times)
+    row, interval = ranges(begin, times)
     sorting = np.argsort(interval, kind="stable")
     interval, row = interval[sorting], order[row[sorting]]
     step, src, dst = (getattr(schedule, name)[row].astype(np.int64) for name in ("step", "src", "dst"))
@@ -109,9 +108,8 @@ def journeys(schedule: Flow, *, partly: bool = False) -> Journey:
     begin = np.cumsum(size) - size
     begin -= np.repeat(begin[at := np.searchsorted(of[one], distinct(of))], np.diff(np.append(at, len(one))))
     lengths = first[one + 1] - first[one]
-    stops = np.cumsum(lengths)
-    hops = np.repeat(first[one + 1] - stops, lengths) + np.arange(lengths.sum())
-    ways = np.append(0, stops), step[hops], src[hops], dst[hops], tail[hops]
+    hops = ranges(first[one], lengths)[1]
+    ways = np.append(0, np.cumsum(lengths)), step[hops], src[hops], dst[hops], tail[hops]
     return Journey(units // chunk, blocks[of[one]], begin, size, *ways)
 
 
@@ -210,8 +208,8 @@ class Writer:
         for step in distinct(way.step).tolist():
             hop = np.flatnonzero(way.step == step)
             sizes = way.size[piece[hop]]
-            of = np.repeat(hop, sizes)
-            chunk = np.repeat(number[piece[hop]] - np.cumsum(sizes) + sizes, sizes) + np.arange(len(of))
+            row, chunk = ranges(number[piece[hop]], sizes)
+            of = hop[row]
             at = np.where(way.tail[of] == _NOWHERE, self._homes[chunk], self._here[chunk])
             # what goes on together stays together, and lies as it does at the sender
             order = np.lexsort((at, way.tail[of], way.dst[of], way.src[of]))
@@ -251,8 +249,7 @@ class Writer:
         for rank, block in zip(source[stay].tolist(), blocks[stay].tolist(), strict=True):
             own = np.arange(chunks)
             copies[rank].append((0, given[block] + own, wanted[block] + own))
-        piece = np.repeat(np.arange(len(way.size)), way.size)
-        lies = way.begin[piece] + np.arange(len(piece)) - (np.cumsum(way.size) - way.size)[piece]
+        piece, lies = ranges(way.begin, way.size)
         self._here, self._homes = given[way.block[piece]] + lies, wanted[way.block[piece]] + lies
         self._busy = np.zeros(len(piece), dtype=np.int64)  # step in which what is in its home leaves
         if self.inplace and len(piece):
@@ -274,13 +271,11 @@ class Writer:
         heads = np.flatnonzero(np.diff(way.src[hop], prepend=-1) | np.diff(way.dst[hop], prepend=-1))
         share = np.diff(np.append(heads, len(hop))) // self.channels
         cuts = -(-share // self.max_count)  # of what a channel carries, into what an instruction moves
-        message = np.repeat(np.arange(len(heads)), self.channels * cuts)
-        number = np.arange(len(message)) - (np.cumsum(self.channels * cuts) - self.channels * cuts)[message]
+        message, number = ranges(0, self.channels * cuts)
         instance, number = np.divmod(number, cuts[message])
         low, high = (at * share[message] // cuts[message] for at in (number, number + 1))
         size, src, dst = high - low, way.src[hop[heads]][message], way.dst[hop[heads]][message]
-        part = np.repeat(np.arange(len(size)), size)
-        place = np.arange(len(part)) - (np.cumsum(size) - size)[part]
+        part, place = ranges(0, size)
         here, homes, final = self._here[chunk], self._homes[chunk], way.tail[hop] == _NOWHERE
         free = final & (self._busy[chunk] < step)  # may go home, as what is there has left
 

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from topodesign.base.arrays import ranges
 from topodesign.base.compiled import Ints
 from topodesign.base.errors import TooLargeError
 from topodesign.base.wording import count_noun
@@ -59,32 +60,46 @@ class Layout(NamedTuple):
         """The owner of each chunk."""
         return np.repeat(np.arange(len(self.start) - 1), np.diff(self.start))
 
-    def edges(self, chunks: int) -> Ints:
-        """Return the chunk boundaries if all data become ``chunks`` chunks.
-
-        They are shared out as evenly as can be: a chunk becomes one more or one less than another, or none. Shards
-        differ by one chunk where their number does not divide.
-        """
-        start, owner = self.start * chunks // self.total, self.owner
-        unit = np.arange(self.total) - self.start[owner]
-        return np.append(start[owner] + unit * np.diff(start)[owner] // np.diff(self.start)[owner], chunks)
-
     def cut(self, chunks: int | None, split: int) -> Layout:
         """Return messages cut into other chunks, over ``split`` connections.
 
         What a message carries stays contiguous where it was. None: as many chunks as there are.
         """
         whole = self.total if chunks is None else chunks
-        edge = self.edges(whole) * split
+        edge = cut_shards(self.start, whole) * split
         size = np.diff(edge)[self.chunks]
-        ends = np.cumsum(size)
-        carried = np.repeat(edge[self.chunks] + size - ends, size) + np.arange(ends[-1] if len(ends) else 0)
-        share = np.diff(np.append(0, ends)[self.first]) // split
+        carried = ranges(edge[self.chunks], size)[1]
+        share = np.diff(np.append(0, np.cumsum(size))[self.first]) // split
         some = np.repeat(share > 0, split)
         rows = np.repeat(np.arange(len(share)), split)[some]
         first = np.append(0, np.cumsum(share[rows]))
         instance = np.tile(np.arange(split), len(share))[some] + self.instance[rows]
         return Layout(edge[self.start], self.step[rows], self.src[rows], self.dst[rows], instance, first, carried)
+
+
+def cut_shards(start: Ints, chunks: int) -> Ints:
+    """Return the boundaries of chunks if all data become ``chunks`` chunks; ``start`` is that of shards.
+
+    They are shared out as evenly as can be: a chunk becomes one more or one less than another, or none. Shards differ
+    by one chunk where their number does not divide.
+    """
+    length = np.diff(start)
+    owner, unit = ranges(0, length)
+    new = start * chunks // int(start[-1])
+    return np.append(new[owner] + unit * np.diff(new)[owner] // length[owner], chunks)
+
+
+def lay_messages(start: Ints, keys: Ints, begin: Ints, size: Ints) -> Layout:
+    """Return the layout of what moves: chunks from ``begin`` on, ``size`` of them.
+
+    ``keys`` are step, sender, receiver and instance of each row; what has the same is one message.
+    """
+    order = np.lexsort((begin, *keys[::-1]))
+    keys = keys[:, order]
+    row, chunks = ranges(begin[order], size[order])
+    heads = np.flatnonzero(np.any(np.diff(keys, axis=1, prepend=-1), axis=0))
+    step, src, dst, instance = keys[:, heads]
+    return Layout(start, step, src, dst, instance, np.searchsorted(row, np.append(heads, len(order))), chunks)
 
 
 def layout(schedule: Flow) -> Layout:
@@ -100,42 +115,26 @@ def layout(schedule: Flow) -> Layout:
     check_size(schedule.nodes, schedule.nodes)  # before any work: a shard is at least one piece
     schedule, every = relaid(schedule)
     if every:
-        return _of_intervals(schedule)
+        chunk = math.gcd(schedule.units, int(np.gcd.reduce(schedule.lo)), int(np.gcd.reduce(schedule.hi)))
+        shard = schedule.units // chunk
+        check_size(schedule.nodes, schedule.nodes * shard)
+        keys = np.zeros((4, len(schedule.step)), dtype=np.int64)
+        keys[:3] = schedule.step, schedule.src, schedule.dst
+        begin, end = (schedule.block * shard + at // chunk for at in (schedule.lo, schedule.hi))
+        return lay_messages(np.arange(schedule.nodes + 1) * shard, keys, begin, end - begin)
     sizes, messages = _pieces(schedule)
     chunk = math.gcd(*(size for shard in sizes for size in shard))
     shard = schedule.units // chunk
     check_size(schedule.nodes, schedule.nodes * shard)
-    order = _arrange(sizes, messages)
-    start: dict[Piece, range] = {}
-    for owner, pieces in enumerate(order):
+    start: dict[Piece, tuple[int, int]] = {}  # and size
+    for owner, pieces in enumerate(_arrange(sizes, messages)):
         at = owner * shard
         for piece in pieces:
-            stop = at + sizes[owner][piece] // chunk
-            start[owner, piece] = range(at, stop)
-            at = stop
-    carried = [sorted(x for piece in pieces for x in start[piece]) for pieces in messages.values()]
-    keys = np.array(list(messages), dtype=np.int64).reshape(-1, 3).T
-    first = np.cumsum([0, *map(len, carried)])
-    start_of = np.arange(schedule.nodes + 1) * shard
-    chunks = np.array(list(itertools.chain(*carried)), dtype=np.int64)
-    return Layout(start_of, keys[0], keys[1], keys[2], np.zeros_like(keys[0]), first, chunks)
-
-
-def _of_intervals(schedule: Flow) -> Layout:
-    """Return the layout of a schedule from :func:`relaid`."""
-    chunk = math.gcd(schedule.units, int(np.gcd.reduce(schedule.lo)), int(np.gcd.reduce(schedule.hi)))
-    shard = schedule.units // chunk
-    check_size(schedule.nodes, schedule.nodes * shard)
-    order = np.lexsort((schedule.block, schedule.dst, schedule.src, schedule.step))
-    begin, end = ((schedule.block * shard + at // chunk)[order] for at in (schedule.lo, schedule.hi))
-    step, src, dst = (getattr(schedule, name)[order].astype(np.int64) for name in ("step", "src", "dst"))
-    new = np.diff(step, prepend=-1) | np.diff(src, prepend=-1) | np.diff(dst, prepend=-1)
-    heads = np.flatnonzero(new)
-    ends = np.cumsum(end - begin)
-    chunks = np.repeat(end - ends, end - begin) + np.arange(ends[-1] if len(ends) else 0)
-    first = np.append(0, ends)[np.append(heads, len(ends))]
-    ends_of = step[heads], src[heads], dst[heads], np.zeros_like(heads)
-    return Layout(np.arange(schedule.nodes + 1) * shard, *ends_of, first, chunks)
+            start[owner, piece] = at, sizes[owner][piece] // chunk
+            at += sizes[owner][piece] // chunk
+    rows = [(*message, 0, *start[piece]) for message, pieces in messages.items() for piece in pieces]
+    table = np.array(rows, dtype=np.int64).reshape(-1, 6).T
+    return lay_messages(np.arange(schedule.nodes + 1) * shard, table[:4], table[4], table[5])
 
 
 def check_size(nodes: int, chunks: int, movements: int = 2) -> None:

@@ -9,13 +9,12 @@ from fractions import Fraction
 
 import numpy as np
 
-from topodesign.base.arrays import ranges
 from topodesign.base.compiled import Ints
 from topodesign.base.errors import InfeasibleError
 from topodesign.collectives import Collective
 from topodesign.compiler.backends.backend import Options
 from topodesign.compiler.frontends.grain import Lowering
-from topodesign.compiler.frontends.layout import Layout, check_size
+from topodesign.compiler.frontends.layout import Layout, check_size, cut_shards, lay_messages
 from topodesign.compiler.frontends.threads import assemble
 from topodesign.compiler.frontends.writer import operations_of_layout
 from topodesign.compiler.ir import Program
@@ -128,13 +127,7 @@ class _Trees:
         keys[0] += np.where(adding > 0, 0, reduce_steps)
         shard = np.diff(self.start)[self.root[tree]] // parts
         begin = self.start[self.root[tree]] + turn * shard + self.begin[tree]
-        order = np.lexsort((begin, *keys[::-1]))
-        made = np.stack(keys)[:, order]
-        row, chunks = ranges(begin[order], self.size[tree[order]])
-        heads = np.flatnonzero(np.any(np.diff(made, axis=1, prepend=-1), axis=0))
-        step, src, dst, instance = made[:, heads]
-        begins = np.searchsorted(row, np.append(heads, len(order)))
-        return Layout(self.start, step, src, dst, instance, begins, chunks), reduce_steps
+        return lay_messages(self.start, np.stack(keys), begin, self.size[tree]), reduce_steps
 
     def cost(self, chunks: int | None) -> Fraction:
         """Return the most loaded link's time, with separate phases."""
@@ -142,8 +135,7 @@ class _Trees:
         total = int(start[-1])
         sizes = self.size
         if chunks is not None:
-            none = np.zeros(0, dtype=np.int64)
-            edge = Layout(start, none, none, none, none, none, none).edges(chunks)
+            edge = cut_shards(start, chunks)
             begin = start[self.root] + self.begin
             sizes, total = edge[begin + self.size] - edge[begin], chunks
         send, link = flow.find_links()

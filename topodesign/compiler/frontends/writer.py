@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from topodesign.base.arrays import distinct
+from topodesign.base.arrays import distinct, ranges
 from topodesign.base.compiled import Ints
 from topodesign.collectives import Collective
 from topodesign.compiler.columns import NUMBER
@@ -71,8 +71,7 @@ def operations_of_layout(
     part, begin, *places = (np.concatenate(columns) for columns in zip(*rows, strict=True))
     size = np.diff(np.append(begin, first[-1]))
     cuts = -(-size // longest)  # into what an instruction moves
-    row = np.repeat(np.arange(len(size)), cuts)
-    number = np.arange(len(row)) - (np.cumsum(cuts) - cuts)[row]
+    row, number = ranges(0, cuts)
     low, high = (at * size[row] // cuts[row] for at in (number, number + 1))
     part, size, nobody = part[row], high - low, np.full(len(row), -1)
     source, before, after = (np.where(column[row] < 0, -1, column[row] + low) for column in places)

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from topodesign.base.arrays import ranges
 from topodesign.base.compiled import Ints
 from topodesign.base.errors import FileFormatError, TopodesignError
 from topodesign.base.memory import check_memory
@@ -99,7 +100,7 @@ class Contents:
         place = dict(zip(self.blocks, self.first.tolist(), strict=False))
         rows = [(place[block] + low, end - low) for some in self.pieces for block, low, end in some]
         starts, sizes = np.array(rows, dtype=np.int64).reshape(-1, 2).T
-        return np.repeat(starts - np.cumsum(sizes) + sizes, sizes) + np.arange(sizes.sum())
+        return ranges(starts, sizes)[1]
 
     @cached_property
     def start(self) -> tuple[Words, NDArray[np.bool_], NDArray[np.bool_], Words]:
