@@ -239,9 +239,8 @@ class Writer:
                 names = (IN, IN) if len(outputs) < len(inputs) else (OUT, OUT)
             for places, some, start, name in zip((given, wanted), (inputs, outputs), starts, names, strict=True):
                 places[np.array(some, dtype=np.int64)] = name + (start + np.arange(len(some))) * chunks
-        arriving: list[list[tuple[int, int]]] = [[] for _ in range(ranks)]
-        for link in distinct(way.dst * ranks + way.src).tolist():
-            arriving[link // ranks] += [(link % ranks, channel) for channel in range(self.channels)]
+        links, each = distinct(way.dst * ranks + way.src), np.arange(self.channels)
+        connections = *np.divmod(np.repeat(links, len(each)), ranks), np.tile(each, len(links))
         copies: list[list[Copies]] = [[] for _ in range(ranks)]
         blocks = self.collective.blocks(np.arange(ranks), ranks)
         source, goal = self.collective.places(self.collective.movements[0], blocks, ranks)
@@ -260,7 +259,7 @@ class Writer:
             order = np.argsort(here)
             found = order[np.minimum(np.searchsorted(here[order], home), len(here) - 1)]
             self._busy = np.where(here[found] == home, way.step[begin[found]], 0)
-        return prepare(arriving, copies, self.max_count)
+        return prepare(*connections, copies, self.max_count)
 
     def _move(self, step: int, chunk: Ints, hop: Ints) -> _Late:
         """Send and receive a step's chunks; return copies for later.

@@ -55,11 +55,6 @@ class Layout(NamedTuple):
         """Chunks per shard, if equal for all."""
         return int(self.start[1])
 
-    @property
-    def owner(self) -> Ints:
-        """The owner of each chunk."""
-        return np.repeat(np.arange(len(self.start) - 1), np.diff(self.start))
-
     def cut(self, chunks: int | None, split: int) -> Layout:
         """Return messages cut into other chunks, over ``split`` connections.
 

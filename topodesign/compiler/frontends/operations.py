@@ -74,13 +74,16 @@ Copies = tuple[int, Ints, Ints]
 
 
 def prepare(
-    arriving: Sequence[Sequence[tuple[int, int]]], copies: Sequence[Sequence[Copies]], longest: int
+    receivers: Ints, senders: Ints, instances: Ints, copies: Sequence[Sequence[Copies]], longest: int
 ) -> Operations:
-    """Return all copies, each in the least loaded receiving threadblock.
+    """Return all copies of each rank, each in the least loaded receiving threadblock.
 
-    ``arriving``: connections on which each rank receives: sender and instance.
+    A message goes from its sender to its receiver over the connection of an instance.
     """
-    rows: list[list[Row]] = [[] for _ in arriving]
+    rows: list[list[Row]] = [[] for _ in copies]
+    arriving: list[list[tuple[int, int]]] = [[] for _ in copies]
+    for rank, *connection in np.unique((receivers, senders, instances), axis=1).T.tolist():
+        arriving[rank].append((connection[0], connection[1]))
     for line, connections, mine in zip(rows, arriving, copies, strict=False):
         load = dict.fromkeys(connections or [(-1, 0)], 0)
         for step, source, target in mine:

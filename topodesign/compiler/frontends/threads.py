@@ -44,7 +44,8 @@ def assemble(
     sending = operations.send >= 0
     links = set(zip(operations.rank[sending].tolist(), operations.send[sending].tolist(), strict=True))
     group = _groups(links, limits.blocks_per_channel)
-    frame = _Frame(reduce_steps, limits, group, limits.piece(chunks), reduce_steps if concurrent else None)
+    late, groups = reduce_steps if concurrent else None, max(group.values(), default=0) + 1
+    frame = _Frame(reduce_steps, limits, group, limits.piece(chunks), late, groups)
     plain = operations
     if frame.groups == 1:  # a fused instruction needs both of its connections on one channel
         operations = _fuse(operations, reduce_steps, limits.slots // 2, frame.piece)
@@ -86,11 +87,7 @@ class _Frame:
     group: dict[tuple[int, int], int]
     piece: int
     concurrent_from: int | None
-
-    @property
-    def groups(self) -> int:
-        """Groups of links, each with channels of its own."""
-        return max(self.group.values(), default=0) + 1
+    groups: int  # of links, each with channels of its own
 
 
 def _thread_operations(operations: Operations, frame: _Frame, mode: Threadblocks, *, reuse: bool) -> Columns:

@@ -38,7 +38,7 @@ def operations_of_layout(
     and a rank adds up its own where its results are: where messages are many and short, the rest saves nothing.
     """
     nodes, total = len(plan.start) - 1, plan.total
-    step, src, dst, first, owner = plan.step, plan.src, plan.dst, plan.first, plan.owner
+    step, src, dst, first, owner = plan.step, plan.src, plan.dst, plan.first, ranges(0, np.diff(plan.start))[0]
     adding = int(np.searchsorted(step, reduce_steps, side="right"))
     sums, brought = np.full((2, nodes, total), -1)
     when = np.zeros_like(sums)
@@ -64,7 +64,9 @@ def operations_of_layout(
         taken = held, step[:adding], ANY if room is None else room
         rows.insert(0, added(*parts, *of_chunks, sums, brought, when, given, homes, (not inplace, most), *taken))
         when *= room is not None
-        starts = [_starts(given, *row) for row in zip(brought, when, strict=True)]
+        for copied, then in zip(brought, when, strict=True):
+            times = ((at, np.flatnonzero((copied >= 0) & (then == at))) for at in distinct(then[copied >= 0]).tolist())
+            starts.append([(at, given + some, copied[some]) for at, some in times])
     elif not inplace:
         own = (np.arange(begin, end) for begin, end in pairwise(plan.start.tolist()))
         starts = [[(0, IN + some - some[:1], OUT + some)] if len(some) else [] for some in own]
@@ -79,9 +81,9 @@ def operations_of_layout(
     about = step[part], size
     sends = np.stack((src[part], np.full(len(row), NUMBER[Kind.SEND]), *about, source, nobody, dst[part], nobody))
     arrives = np.stack((dst[part], receives, *about, before, after, nobody, src[part]))
-    early = prepare(_arriving(plan), starts, longest)
+    early = prepare(dst, src, plan.instance, starts or [[]] * nodes, longest)
     table = np.concatenate(((early.rank, *early[1:8]), sends, arrives), axis=1)
-    instance = np.concatenate((early.instance, *[plan.instance[part]] * 2))
+    instance = np.concatenate((early.instance, plan.instance[part], plan.instance[part]))
     turn = np.repeat(np.arange(3), (len(early.kind), len(row), len(row)))
     order = np.lexsort((turn, table[2], table[0]))
     rank, *columns = table[:, order]
@@ -99,13 +101,6 @@ def _find_last_messages(plan: Layout, owner: Ints) -> tuple[Ints, np.ndarray]:
     return last, mixed
 
 
-def _starts(given: int, copied: Ints, when: Ints) -> list[Copies]:
-    """Return a rank's copies by step, from targets and times."""
-    chunks = np.flatnonzero(copied >= 0)
-    steps = [(at, chunks[when[chunks] == at]) for at in distinct(when[chunks]).tolist()]
-    return [(at, given + some, copied[some]) for at, some in steps]
-
-
 def _find_copied(plan: Layout, owner: Ints, adding: int, *, apart: bool) -> tuple[Ints, Ints, Ints, Ints, Ints]:
     """Return pieces of copied messages with source and target.
 
@@ -119,11 +114,3 @@ def _find_copied(plan: Layout, owner: Ints, adding: int, *, apart: bool) -> tupl
     new = (np.diff(x, prepend=-2) != 1) | (np.diff(source, prepend=-2) != 1) | (np.diff(part, prepend=-1) != 0)
     heads = np.flatnonzero(new)
     return part[heads], begin + heads, source[heads], np.full(len(heads), -1), OUT + x[heads]
-
-
-def _arriving(plan: Layout) -> list[list[tuple[int, int]]]:
-    """Return each rank's receiving connections: sender and instance."""
-    found: list[list[tuple[int, int]]] = [[] for _ in plan.start[1:]]
-    for dst, src, instance in sorted({*zip(plan.dst.tolist(), plan.src.tolist(), plan.instance.tolist(), strict=True)}):
-        found[dst].append((src, instance))
-    return found
