@@ -128,8 +128,8 @@ def check(found: Carried) -> None:
     for one in found.entries:
         assert one.plan is not None
         check_plan(one.plan)
-        assert one.plan.topology == one.topology
-        prices = price_plans(one.topology, all_sources=True)
+        assert one.plan.topology == one.entry.topology
+        prices = price_plans(one.entry.topology, all_sources=True)
         assert (one.entry.cost, one.entry.allgather) in [pair for _, pair in prices.ways]
     assert all(one.not_carried_because for one in found.refused)
 
@@ -146,10 +146,10 @@ def test_equals_exhaustive_search(seed: int) -> None:
     if wanted:
         found = carry(inventory, bidirectional=mode == "duplex")
         check(found)
-        means = sorted((one.mean for one in found.entries), key=lambda cost: cost.steps)
+        means = sorted((one.entry.mean for one in found.entries), key=lambda cost: cost.steps)
         assert all(any(mean.dominates(cost) for mean in means) for cost in wanted)
-        assert {one.mean for one in found.entries if not one.deferred} <= set(wanted)
-        assert found.exhaustive or found.claims[0].proven or found.best.deferred
+        assert {one.entry.mean for one in found.entries if not one.entry.deferred} <= set(wanted)
+        assert found.exhaustive or found.claims[0].proven or found.best.entry.deferred
     else:
         with pytest.raises(InfeasibleError):
             carry(inventory, bidirectional=mode == "duplex", search=0)
@@ -218,7 +218,7 @@ def test_petersen_has_no_three_matchings(monkeypatch: pytest.MonkeyPatch) -> Non
     found = carry(room([[1, 1, 1]] * 10, "duplex"), bidirectional=True, search=0.2, candidates=[petersen])
     check(found)
     assert any("impossible" in str(one.not_carried_because) for one in found.refused)
-    assert found.best.mean.steps == 3  # the Petersen graph alone has two with so few ports
+    assert found.best.entry.mean.steps == 3  # the Petersen graph alone has two with so few ports
     assert not found.exhaustive
 
 
@@ -229,21 +229,22 @@ def test_uncabled_pods_and_ranking(tmp_path: Path) -> None:
     check(found)
     assert found.best.entry.all_to_all is not None
     assert found.best.entry.all_to_all.upper <= Fraction(5, 2)
-    assert len(found.best.times) == 2
+    assert len(found.best.entry.times) == 2
     assert found.record()["topologies"][0]["carried"] is True
 
 
 def test_deferred_schedules_of_known_topologies_are_priced() -> None:
     found = carry(plain_inventory(13, 2, panels=2, kind="ocs"), search=0)
-    deferred = [one for one in found.entries if one.deferred]
+    deferred = [one for one in found.entries if one.entry.deferred]
     assert deferred
     for one in deferred:
         made, spff = (
-            there.average_with(back) for there, back in (price_both_deferred(one.topology), price_both(one.topology))
+            there.average_with(back)
+            for there, back in (price_both_deferred(one.entry.topology), price_both(one.entry.topology))
         )
-        assert made.steps <= one.mean.steps
-        assert made.bandwidth <= one.mean.bandwidth < spff.bandwidth
-    assert not (found.exhaustive and found.best.deferred)
+        assert made.steps <= one.entry.mean.steps
+        assert made.bandwidth <= one.entry.mean.bandwidth < spff.bandwidth
+    assert not (found.exhaustive and found.best.entry.deferred)
     assert "deferred: not by SPFF" in str(found)
 
 
@@ -251,9 +252,12 @@ def test_plans_are_written(tmp_path: Path) -> None:
     found = carry(plain_inventory(8, 3), search=0).write(tmp_path / "plans")
     for one in found.entries:
         assert one.file is not None
-        assert load_wiring(one.file).topology == one.topology
+        assert load_wiring(one.file).topology == one.entry.topology
         file = Path(one.file)
-        assert as_topology(str(file.with_name(file.name.replace("plan", "links")).with_suffix(".csv"))) == one.topology
+        assert (
+            as_topology(str(file.with_name(file.name.replace("plan", "links")).with_suffix(".csv")))
+            == one.entry.topology
+        )
     with pytest.raises(FileFormatError, match="already exists"):
         found.write(tmp_path / "plans")
 

@@ -137,6 +137,11 @@ class Entry(Result):
         return self.mean.bandwidth
 
     @property
+    def deferred(self) -> bool:
+        """Whether its costs are those of deferred schedules."""
+        return self.basis is Basis.DEFERRED
+
+    @property
     def merit(self) -> tuple[int, Fraction]:
         """Steps, with the bandwidth factor or the time of a training step."""
         return self.cost.steps, self.times[0] if self.question.objective.collective is None else self.factor

@@ -8,8 +8,8 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Literal
 
 from topodesign.base.claims import FASTEST_OF_COLUMN, Among, Claim, Of, Proof, first_of, join_claims
+from topodesign.base.cost import Bounds as LowerBounds
 from topodesign.base.cost import (
-    Basis,
     Cost,
     LeastSteps,
     bound_in,
@@ -18,7 +18,6 @@ from topodesign.base.cost import (
     lower_bound,
     moore_distances,
 )
-from topodesign.base.cost import Bounds as LowerBounds
 from topodesign.base.declared import Declared, key
 from topodesign.base.records import Several, Table, shorten_text
 from topodesign.base.spec import parse
@@ -299,7 +298,7 @@ class Pareto(Several[Entry], Answer):
             yield "y is the mean of reduce-scatter and allgather where these differ."
         if len({entry.spec for entry in self.entries}) < len(self.entries):
             yield "One wiring has both: schedule makes the plan of 1 step, with --algorithm deferred that of 2."
-        elif any(entry.basis is Basis.DEFERRED for entry in self.entries):
+        elif any(entry.deferred for entry in self.entries):
             yield DEFERRED_NOTE
         for one in self.candidates:
             worth = "is on the frontier" if one.dominated_by is None else f"is no better than {one.dominated_by}"

@@ -331,8 +331,8 @@ def _plant(request: Request, found: Gathered, progress: Progress | None) -> Iter
         progress=progress,
     )
     for one in (*carried.entries, *carried.refused[:_NOT_CARRIED]):
-        name = _short(one.label, request.nodes, request.degree)
-        name = one.title if name == one.label else name
+        name = _short(one.entry.spec, request.nodes, request.degree)
+        name = one.title if name == one.entry.spec else name
         try:
             yield _from_entry(request, "plant", name, one.entry, wiring=one.plan, refused=one.not_carried_because)
         except InfeasibleError as error:

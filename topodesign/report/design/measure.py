@@ -12,7 +12,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import NamedTuple
 
-from topodesign.base.cost import Basis, Cost
+from topodesign.base.cost import Cost
 from topodesign.base.errors import InfeasibleError
 from topodesign.catalog.all_to_all import Bounds
 from topodesign.catalog.lookup import as_catalog
@@ -149,7 +149,7 @@ def get_least(entry: Entry) -> Fraction:
 
     It follows from the steps, the nodes and the flows of the topology.
     """
-    deferred = entry.basis is Basis.DEFERRED and entry.cost.steps == 2  # perhaps in one more than the farthest two
+    deferred = entry.deferred and entry.cost.steps == 2  # perhaps in one more than the farthest two
     least = Cost(1 if deferred else entry.cost.steps, Fraction(entry.nodes - 1, entry.nodes))
     exchange = Fraction(0) if entry.all_to_all is None else entry.all_to_all.lower
     return entry.question.objective.times(least, least, exchange)[0]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from topodesign.base.cost import Basis, Cost
+from topodesign.base.cost import Cost
 from topodesign.base.records import Table, shorten_text
 from topodesign.base.units import format_size, format_time
 from topodesign.base.wording import with_article
@@ -98,8 +98,8 @@ def _about(entry: Entry, bounds: tuple[Cost, ...], *, duplex: bool) -> tuple[Sum
             Section("Commands", (loading(name),)),
         )
     graph = entry.build()
-    prices = price_plans(graph, True if entry.basis is Basis.DEFERRED else None)
-    methods, pair = prices.ways[-1 if entry.basis is Basis.DEFERRED else 0]
+    prices = price_plans(graph, True if entry.deferred else None)
+    methods, pair = prices.ways[-1 if entry.deferred else 0]
     priced = Priced(*pair, bounds, duplex, describe_method(graph, methods), exchange)
     made = make_plan(graph)
     return (

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from topodesign.base.arguments import as_path
 from topodesign.base.atomic import write_directory
 from topodesign.base.claims import Among, Claim, Of, Proof, fastest_of
-from topodesign.base.cost import Basis
 from topodesign.base.cost import Bounds as LowerBounds
 from topodesign.base.declared import Declared, key
 from topodesign.base.records import Table
@@ -27,8 +26,7 @@ from topodesign.wiring.plan.files import plan_text
 from topodesign.wiring.plan.plan import WiringPlan
 
 if TYPE_CHECKING:
-    from topodesign.base.cost import Cost
-    from topodesign.topology.topology import Topology
+    pass
 
 _LONGEST_TITLE = 80
 
@@ -47,52 +45,27 @@ class Carriage(Declared):
     KEYS = (
         key("spec=entry.spec", "What names it; a spec rebuilds it."),
         key("found=entry.found", "Where it comes from."),
-        key("steps=mean.steps", "Steps of a reduce-scatter."),
-        key("bandwidth=mean.bandwidth", "Bandwidth factor y, the mean of reduce-scatter and allgather."),
-        key("bandwidth_float=float(mean.bandwidth)", "The same, rounded."),
+        key("steps=entry.mean.steps", "Steps of a reduce-scatter."),
+        key("bandwidth=entry.mean.bandwidth", "Bandwidth factor y, the mean of reduce-scatter and allgather."),
+        key("bandwidth_float=float(entry.mean.bandwidth)", "The same, rounded."),
         key("all_to_all=entry.all_to_all", "All-to-all."),
         key("link_load=float(link_load)", "Shards on the fullest link in all-to-all, by the flow that is known."),
         key("simplex=not(entry.duplex)", "Whether links go one way only."),
-        key("times_s=float(times)", "Seconds for each question."),
+        key("times_s=float(entry.times)", "Seconds for each question."),
         "carried not_carried_because?",
         key("circuits", "Cross-connects of its plan; null where there is none."),
         key("plan=file", "The wiring plan that -o wrote, to be verified and applied by topodesign wire; null without."),
-        key("deferred", "Whether its price is that of a deferred schedule, which takes less than SPFF."),
+        key("deferred=entry.deferred", "Whether its price is that of a deferred schedule, which takes less than SPFF."),
         "best",
         key("moves?=moved.moves", "With --near: patches to move to get there."),
         key("bound?=moved.at_least", "With --near: patches that any change to it moves."),
     )
 
     @property
-    def label(self) -> str:
-        """Spec, or a description if too long."""
-        return self.entry.spec
-
-    @property
-    def topology(self) -> Topology:
-        """All links of the topology."""
-        return self.entry.topology
-
-    @property
-    def times(self) -> tuple[Fraction, ...]:
-        """Seconds for each question."""
-        return self.entry.times
-
-    @property
-    def mean(self) -> Cost:
-        """Mean of reduce-scatter and allgather; allreduce takes double."""
-        return self.entry.mean
-
-    @property
-    def deferred(self) -> bool:
-        """Whether the costs are those of a deferred catalog entry."""
-        return self.entry.basis is Basis.DEFERRED
-
-    @property
     def title(self) -> str:
         """Title in tables, shortened if long."""
-        long = len(self.label) > _LONGEST_TITLE
-        return f"{self.label[:40]}... ({self.entry.found})" if long else self.label
+        spec = self.entry.spec
+        return f"{spec[:40]}... ({self.entry.found})" if len(spec) > _LONGEST_TITLE else spec
 
     @property
     def carried(self) -> bool:
@@ -108,7 +81,7 @@ class Carriage(Declared):
     def link_load(self) -> Fraction | None:
         """Maximum shards per link in all-to-all (y * N/d), or None."""
         exchange = self.entry.all_to_all
-        return None if exchange is None else exchange.upper * self.topology.nodes / self.topology.degree
+        return None if exchange is None else exchange.upper * self.entry.nodes / self.entry.topology.degree
 
 
 @dataclass(frozen=True, repr=False)
@@ -165,17 +138,17 @@ class Carried(Answer):
     @property
     def exhaustive(self) -> bool:
         """Whether all supported topologies were priced and the best is not deferred."""
-        return self.looked_at is None and not self.best.deferred
+        return self.looked_at is None and not self.best.entry.deferred
 
     @property
     def gap(self) -> float:
         """Time of the best over the lower bound, minus 1."""
-        return float(self.best.times[0] / self.question.least[0] - 1)
+        return float(self.best.entry.times[0] / self.question.least[0] - 1)
 
     @property
     def claims(self) -> tuple[Claim, ...]:
         """Optimality claim among supported topologies."""
-        time, bound = self.best.times[0], self.question.least[0]
+        time, bound = self.best.entry.times[0], self.question.least[0]
         if time == bound:
             return (Claim(Of.TIME, time, Among.CARRIED, Proof.BOUND, time, "it meets the bound of any topology"),)
         if self.exhaustive:
@@ -185,12 +158,12 @@ class Carried(Answer):
     @property
     def verdict(self) -> str:
         """Summary of the best topology, proof and gap."""
-        name, over = self.best.title, format_excess(self.best.times[0] / self.question.least[0])
+        name, over = self.best.title, format_excess(self.best.entry.times[0] / self.question.least[0])
         words = f"Of those carried {name} is {fastest_of(Among.FOUND)}, {over} over the lower bound; {self.claims[0]}."
-        better = min(self.refused, key=lambda one: one.times[0], default=None)
-        if better is None or better.times[0] >= self.best.times[0]:
+        better = min(self.refused, key=lambda one: one.entry.times[0], default=None)
+        if better is None or better.entry.times[0] >= self.best.entry.times[0]:
             return f"{words} What is known of this size without the plant does not take less."
-        instead = f"{format_time(better.times[0])} instead of {format_time(self.best.times[0])}"
+        instead = f"{format_time(better.entry.times[0])} instead of {format_time(self.best.entry.times[0])}"
         return f"{words} {better.title}, which is not carried, would take {instead}."
 
     def write(self, directory: str | Path) -> Carried:
@@ -206,7 +179,7 @@ class Carried(Answer):
         for place, one in enumerate(self.entries, start=1):
             if one.plan is not None:
                 files[f"plan{place}.json"] = plan_text(one.plan)
-                files[f"links{place}.csv"] = write_links(one.topology, "csv")
+                files[f"links{place}.csv"] = write_links(one.entry.topology, "csv")
             entries.append(replace(one, file=str(target / f"plan{place}.json")))
         write_directory(target, files)
         return replace(self, entries=tuple(entries))
@@ -227,14 +200,14 @@ class Carried(Answer):
         names = [one.words if len(one.shares) == 1 else one.name for one in self.questions]
         rows = []
         for one in self.topologies:
-            pairs = zip(one.times, self.question.least, strict=True)
+            pairs = zip(one.entry.times, self.question.least, strict=True)
             cells = [f"{format_time(time)} {format_excess(time / least):>7}" for time, least in pairs]
             exchange = "" if one.entry.all_to_all is None else one.entry.all_to_all.words
-            found = f"{one.entry.found}, deferred" if one.deferred else one.entry.found
+            found = f"{one.entry.found}, deferred" if one.entry.deferred else one.entry.found
             moves = ("" if one.moved is None else str(one.moved.moves),) if moving else ()
-            factors = (*moves, str(one.mean.steps), f"{float(one.mean.bandwidth):.4f}", exchange)
+            factors = (*moves, str(one.entry.mean.steps), f"{float(one.entry.mean.bandwidth):.4f}", exchange)
             rows.append((*factors, *cells, "yes" if one.carried else "no", found, one.title))
-        foot = [DEFERRED_NOTE] if any(one.deferred for one in self.topologies) else []
+        foot = [DEFERRED_NOTE] if any(one.entry.deferred for one in self.topologies) else []
         foot += [f"{one.title} is not carried: {one.not_carried_because}." for one in self.refused]
         return Table(
             self.heading(),

@@ -91,7 +91,7 @@ def carry(
     >>> from topodesign import carry, copy_examples
     >>> [path] = copy_examples(["inventory_pods.yaml"], ".")
     >>> found = carry(path, degree=6)
-    >>> found.best.mean.steps, found.best.plan.mode
+    >>> found.best.entry.mean.steps, found.best.plan.mode
     (2, 'simplex')
     """
     room, given = as_inventory(inventory), read(FindOptions, options, "carry")
@@ -113,7 +113,7 @@ def carry(
     if not carried:
         why = next((one.not_carried_because for one in tried), "nothing of this size is known")
         raise InfeasibleError(f"no way was found to join all {plant.nodes} hosts; {why}")
-    entries = sorted(_find_unbeaten(carried), key=lambda one: one.times[0])
+    entries = sorted(_find_unbeaten(carried), key=lambda one: one.entry.times[0])
     refused = [
         one
         for one in _find_unbeaten(one for one in tried if not one.carried)
@@ -141,7 +141,7 @@ def carry(
 
 def _find_unbeaten(some: Iterable[Carriage]) -> list[Carriage]:
     """Return non-dominated topologies, shortest name on ties."""
-    return find_unbeaten(some, lambda one: one.entry.merit, lambda one: len(one.label))
+    return find_unbeaten(some, lambda one: one.entry.merit, lambda one: len(one.entry.spec))
 
 
 def _exceeds(one: Entry, other: Entry) -> bool:
@@ -193,7 +193,7 @@ def _make(
     """Return made topologies, and whether they are the cheapest."""
     if plant.inventory.two_sided:  # made topologies are split for switches that join any two ports
         return [], False
-    means = [one.mean for one in tried if one.carried]
+    means = [one.entry.mean for one in tried if one.carried]
     met = all(bound in means for bound in asked.bounds) and asked.objective.collective == "allreduce"
     if asked.seconds is None and met:
         return [], False
