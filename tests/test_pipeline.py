@@ -170,8 +170,8 @@ def test_other_runtimes_and_protocols(runtime: str, protocol: Literal["Simple", 
 def test_what_does_not_fit_names_limit_rank_and_number() -> None:
     topology = build("complete(32)")
     schedule = scheduled(topology, "allreduce").schedule
-    with pytest.raises(InfeasibleError, match=r"108 threadblocks .* rank 0 needs 124"):
+    with pytest.raises(InfeasibleError, match=r"108 threadblocks .* rank 0 requires 124"):
         compile_movement(topology, schedule, channels=4)
     ring = build("uniring(1,40)")
-    with pytest.raises(InfeasibleError, match=r"64 steps .* rank 0 needs"):
+    with pytest.raises(InfeasibleError, match=r"64 steps .* rank 0 requires"):
         compile_movement(ring, scheduled(ring, "allreduce").schedule, runtime="rccl")

@@ -128,7 +128,7 @@ def expected(shown: Shown, row: dict[str, list[str]], place: int, size: Fraction
 def whole_of(shown: Shown) -> bool:
     """Whether steps and y are of the whole collective, and not per phase."""
     methods = shown.command.startswith("topodesign compare") and "--algorithm" in shown.command
-    return methods and "per phase of the allreduce" not in shown.text
+    return methods and "per phase" not in shown.text
 
 
 def phases_of(shown: Shown, row: dict[str, list[str]], note: str) -> int:

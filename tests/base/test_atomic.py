@@ -63,7 +63,7 @@ def test_links_stay_and_what_they_point_to_is_written(tmp_path: Path) -> None:
 def test_a_pipe_is_written_to_or_refused_and_stays(tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
-    with pytest.raises(FileFormatError, match="nobody reads"):
+    with pytest.raises(FileFormatError, match="no program reads"):
         write_whole(pipe, "x")
     heard: list[bytes] = []
     handle = os.open(pipe, os.O_RDWR)  # a reader that is there before, and hears no end while nobody writes yet

@@ -171,8 +171,8 @@ def broken(moves: Moves, name: str) -> Moves:
     [
         ("early", "does not have yet"),
         ("no link", "no link"),
-        ("twice", "not everybody"),
-        ("less", "not everybody"),
+        ("twice", "not every node"),
+        ("less", "not every node"),
         ("long", "99 steps"),
     ],
 )

@@ -212,7 +212,7 @@ def test_exact_rounds_are_the_fewest_of_all_schedules(nodes: int, degree: int, m
     assert found.rounds == fewest(links, nodes, steps)
     if not more:
         (note,) = schedule(topology, "allgather", method="exact").notes
-        assert "optimal (proven): fewest rounds among schedules of as many steps and equal chunks" in note
+        assert "optimal (proven): fewest rounds among schedules with the same steps and equal chunks" in note
 
 
 @given(st.integers(3, 24), st.integers(2, 4), st.booleans(), st.integers(0, 2**32))

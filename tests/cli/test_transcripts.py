@@ -394,6 +394,39 @@ def results(monkeypatch: pytest.MonkeyPatch) -> list[Result]:
     return found
 
 
+REPR = re.compile(r"<[A-Z][a-z]+[: ]|\b(Fraction|Spec|Path|array|Inventory)\(|\b(None|True|False|nan)\b|\['")
+"""What Python values look like where they are printed as they are."""
+DIALECT = re.compile(
+    r"of half one|\b(is|are) (said|told|refused)\b|leaves? .* out\b|nobody|everybody|held? against|set against|so many|"
+    r"as few as|what (is|are) left|is there already|without it\b|does not go with|exclude each other|\bknows\b|"
+    r"handed? on|anew\b|goes over|the fullest|dearer|proved\b|proven to be|otherwise:|runners?-up|\bwish|torn\b|"
+    r"rows of the catalog|one after the other|all the same|what to do|as it is\b|in the order of the nodes|\by = "
+)
+"""Words that no result prints: each has a plainer one."""
+UNIT = re.compile(r"^-?[0-9.]+ ?(ns|us|ms|s|dB|m|[kMG]?B/s|[kMG]?bps)( |\*|$)")
+
+
+def unlawful(result: Result) -> Iterator[str]:
+    """Yield the lines and columns of a result that break the laws of output.
+
+    The first line names the subject, no table has a unit in its cells, no cell is empty, no value is a repr of Python,
+    and the last line says something.
+    """
+    lines = str(result).splitlines()
+    if not re.search(r"[0-9]|\w+\(|[a-z]+\.[a-z]+| of | on ", lines[0]) or lines[0].lstrip().startswith(("-", "*")):
+        yield f"the first line has no subject: {lines[0]}"
+    if not lines[-1].strip() or lines[-1].endswith(":"):
+        yield f"the last line is no conclusion: {lines[-1]!r}"
+    yield from (f"as Python shows it: {line}" for line in lines if REPR.search(line))
+    yield from (f"a word with a plainer one: {line}" for line in lines if DIALECT.search(line))
+    table = result.table()
+    for title, cells in zip(table.columns, zip(*table.rows, strict=True), strict=False):
+        if table.titled and title not in table.words:
+            yield from (f"column {title}: a unit in {cell!r}" for cell in cells if UNIT.search(cell.strip()))
+        if table.titled and not all(cell.strip() for cell in cells):
+            yield f"column {title}: an empty cell"
+
+
 def misprinted(result: Result) -> Iterator[str]:
     """Yield the lines of a result that are too long for the narrowest terminal, and rows unlike their header."""
     if isinstance(result, TextResult):
@@ -490,6 +523,8 @@ def test_all_that_commands_print(area: str, results: list[Result], monkeypatch: 
             results.clear()
             command, found = document(line)
             assert not (wrong := complaint(command, found)), f"{line}:\n{wrong}"
+            for one in results:
+                assert not (broken := list(unlawful(one))), f"{line}:\n" + "\n".join(broken)
             if len(results) == 1:
                 assert not (wide := list(misprinted(results[0]))), f"{line}:\n" + "\n".join(wide)
             schema = topodesign.json_schema(command)

@@ -50,7 +50,7 @@ def test_too_many_steps_are_refused_before_the_front_end(monkeypatch: pytest.Mon
     plan = schedule("uniring(1,12)", "allreduce")
     narrow = replace(get_profile("msccl"), steps_per_threadblock=21)
     monkeypatch.setattr(rounds, "layout", unwanted)
-    with pytest.raises(InfeasibleError, match="allows 21 steps per threadblock, and rank 0 needs 22 or more"):
+    with pytest.raises(InfeasibleError, match="allows 21 steps per threadblock, and rank 0 requires 22 or more"):
         compile_plan(plan, runtime=narrow)
 
 
@@ -76,7 +76,7 @@ def test_a_threadblock_is_as_long_as_its_link_is_used(collective: str) -> None:
         longest = max(len(block.instructions) for body in ranks_of(program) for block in body.threadblocks)
         assert longest >= max(uses.values(), default=0)
         if (most := max(uses.values())) > 1 and lean.steps >= most:
-            with pytest.raises(InfeasibleError, match=f"needs {most} or more"):
+            with pytest.raises(InfeasibleError, match=f"requires {most} or more"):
                 program_of_rounds(topology, lean, limits=Limits(instructions_per_block=most - 1))
 
 

@@ -684,13 +684,13 @@ def test_the_same_bytes_every_time() -> None:
     ("limits", "words"),
     [
         ({"steps_per_threadblock": 6}, "allows 6 steps per threadblock.*rank [0-9]+ needs [0-9]+"),
-        ({"threadblocks_per_rank": 7}, "allows 7 threadblocks per rank.*rank 0 needs 8"),
-        ({"resident_threadblocks": 7}, "allows 7 threadblocks running at once.*rank 0 needs 8"),
-        ({"threadblocks_per_channel": 3}, "allows 3 threadblocks that send.*rank 0 needs 4"),
+        ({"threadblocks_per_rank": 7}, "allows 7 threadblocks per rank.*rank 0 requires 8"),
+        ({"resident_threadblocks": 7}, "allows 7 threadblocks running at once.*rank 0 requires 8"),
+        ({"threadblocks_per_channel": 3}, "allows 3 threadblocks that send.*rank 0 requires 4"),
         ({"channels": 0}, "allows 0 channels.*needs 1"),
         ({"chunks_per_step": 1}, "allows 1 chunks per step.*rank [0-9]+ needs"),
-        ({"largest_offset": 30}, "allows 30 as the largest chunk offset.*rank 0 needs"),
-        ({"xml_nodes_per_rank": 40}, "allows 40 XML nodes.*rank 0 needs"),
+        ({"largest_offset": 30}, "allows 30 as the largest chunk offset.*rank 0 requires"),
+        ({"xml_nodes_per_rank": 40}, "allows 40 XML nodes.*rank 0 requires"),
         ({"children_per_node": 11}, "allows 11 ranks.*needs 12"),
     ],
 )
@@ -714,7 +714,7 @@ def test_long_messages_are_split_where_the_runtime_forces_it() -> None:
 def test_too_many_channels_or_threadblocks_say_so() -> None:
     topology = complete(20)
     schedule = schedule_on(topology, "allgather")
-    with pytest.raises(InfeasibleError, match=r"108 threadblocks.*rank 0 needs 114.*fewer channels"):
+    with pytest.raises(InfeasibleError, match=r"108 threadblocks.*rank 0 requires 114.*fewer channels"):
         compiled(topology, schedule, channels=6)
     with pytest.raises(InfeasibleError, match=r"32 channels.*needs 33"):
         compiled(topology, schedule, channels=33)

@@ -209,7 +209,7 @@ def test_without_torchrun_it_is_said_how(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.delenv("MASTER_ADDR", raising=False)
     with pytest.raises(ParameterError, match="start them: torchrun --nproc-per-node RANKS -m topodesign run PLAN"):
         run_plan(schedule(RING), transport="torch")
-    with pytest.raises(ParameterError, match="needs a process for every rank"):
+    with pytest.raises(ParameterError, match="requires a process per rank"):
         TorchWorld()
 
 

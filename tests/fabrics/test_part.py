@@ -74,9 +74,9 @@ def test_patterns_and_shares_of_links() -> None:
     assert ("box1/gpu0", "rail0") not in rates
     assert rates["box1/gpu2", "rail2"] == 50
     for word, message in [
-        ("box0/gpu0-rail0=2", "a share such as 0.5 or 1/2"),
-        ("box0/gpu0-rail0=0", "a share such as 0.5 or 1/2"),
-        ("box0/gpu0-rail0=1/0", "a share such as 0.5 or 1/2"),
+        ("box0/gpu0-rail0=2", "a number such as 0.5 or 1/2"),
+        ("box0/gpu0-rail0=0", "a number such as 0.5 or 1/2"),
+        ("box0/gpu0-rail0=1/0", "a number such as 0.5 or 1/2"),
         ("rail*-rail*", "no link joins 'rail.' and 'rail.'"),
         ("box0/gpu0-rail1=1/2", "there is no link between 'box0/gpu0' and 'rail1'"),
         ("box7/*-rail0=1/2", r"is named .box7"),

@@ -53,7 +53,7 @@ def test_the_mix_decides_which_is_best() -> None:
     reduce = rank(24, 2, collective="allreduce", sizes="64MiB")
     assert reduce.best.spec == reduce.allreduce_best == exchange.allreduce_best
     assert exchange.best.spec != reduce.best.spec
-    assert "where for allreduce it is" in exchange.verdict
+    assert "for allreduce: " in exchange.verdict
     for count, best in ((0, reduce.best), (10**6, exchange.best)):
         shares = (Share("allreduce", 64 * MIB, 1), *((Share("all-to-all", 64 * MIB, count),) if count else ()))
         mixed = rank(24, 2, workload=Mix("mix", shares))
@@ -134,7 +134,7 @@ def test_the_command_prints_it(tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert document["topologies"][0]["all_to_all"]["upper"]
     status, out, _ = program("pareto", "-n", "12", "-d", "3", "--collective", "all-to-all")
     assert status == 0
-    assert "fastest of" in out
+    assert "best of" in out
     bad = tmp_path / "bad.yaml"
     bad.write_text("collectives: [{collective: alltoall, size: 1MB}]")
     status, _, said = program("pareto", "-n", "12", "-d", "3", "--workload", bad)

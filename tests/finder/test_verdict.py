@@ -54,7 +54,7 @@ def test_one_that_meets_both_bounds_is_called_so(nodes: int, degree: int) -> Non
     found = pareto(nodes, degree)
     assert [one.cost for one in found] == [found.bound]
     assert (
-        " meets both bounds; optimal (proven): least time among topologies of as many nodes and ports ("
+        " meets both bounds; optimal (proven): least time among topologies with the same nodes and ports ("
         in found.verdict
     )
     assert {claim.of for claim in found.claims} == {Of.STEPS, Of.FACTOR}
@@ -66,7 +66,7 @@ def test_more_ports_than_peers_need_a_step_or_two(nodes: int, degree: int) -> No
     assert tuple(one.cost for one in found) == found.bounds
     assert found.verdict.startswith("1 step wins up to ")
     assert (
-        ", 2 steps from there on; optimal (proven): least time among topologies of as many nodes and ports ("
+        ", 2 steps from there on; optimal (proven): least time among topologies with the same nodes and ports ("
         in found.verdict
     )
     assert found[0].spec == found[1].spec
@@ -102,9 +102,9 @@ def test_a_verdict_claims_no_more_than_its_scope(nodes: int, degree: int, duplex
     for claim in found.claims:
         assert isinstance(claim, Claim)
         assert claim.proven
-        assert claim.among == f"{kind} of as many nodes and ports"
+        assert claim.among == f"{kind} with the same nodes and ports"
         held = found.bounds[0].steps if claim.of is Of.STEPS else claim.bound
         assert claim.value == held
     if "both bounds" not in found.verdict:
-        assert "at every size" not in found.verdict or "the fastest of the rows of the catalog" in found.verdict
+        assert "at every size" not in found.verdict or "the fastest of the catalog entries" in found.verdict
         assert "known" not in found.verdict

@@ -93,7 +93,7 @@ def test_paths_of_groups_take_the_time_that_is_priced(spec: str, group: str, oth
         ({"group": ["0,x"]}, "named 'x'"),
         ({"collective": "broadcast", "group": "4x4:0"}, "requires a root"),
         ({"collective": "allgather", "root": 0}, "has no root"),
-        ({"collective": "broadcast", "group": "4x4:0", "root": "0,1,2,3"}, "none of its members"),
+        ({"collective": "broadcast", "group": "4x4:0", "root": "0,1,2,3"}, "not one of its members"),
         ({"collective": "broadcast", "group": "4x4:0", "root": "0"}, "1 root for 4 groups"),
         ({"others": "stay"}, "others 'stay'"),
         ({"collective": "gossip"}, "unknown collective"),

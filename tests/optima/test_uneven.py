@@ -50,7 +50,7 @@ def test_even_traffic_has_no_regret(spec: str) -> None:
     [
         ("zipf", {}, "zipf:1.2"),
         ([[1]], {}, "the matrix has 9 lines"),
-        (np.zeros((9, 9), dtype=np.int64), {}, "nothing leaves its node"),
+        (np.zeros((9, 9), dtype=np.int64), {}, "no data leaves its node"),
         (np.full((9, 9), -1), {}, "from 0 to"),
         (np.full((9, 9), 0.5), {}, "whole numbers"),
         ("dirichlet:0", {}, "above zero"),

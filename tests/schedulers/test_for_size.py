@@ -16,7 +16,7 @@ def test_trees_win_on_irregular_graphs_and_auto_says_so_or_takes_them() -> None:
     known = schedule("mesh(4,4)", "allreduce")
     trees = schedule("mesh(4,4)", "allreduce", method="forest")
     assert known.kind == "rounds"
-    assert "--algorithm forest is 50.0% faster: trees of y = 5/2" in known.notes[-1]
+    assert "--algorithm forest is 50.0% faster: BW factor 5/2" in known.notes[-1]
     assert known.claim["bandwidth"] / Fraction(5, 2) == Fraction(3, 2)
     assert trees.topology.degree * trees.fabric.unit / trees.claim["algorithmic_bandwidth"] == Fraction(5, 2)
     for size, method in (("1GiB", "fluid"), ("1KiB", "one-shot")):

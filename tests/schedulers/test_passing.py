@@ -160,7 +160,7 @@ def test_plans_are_right_everywhere_or_refused_by_a_sentence(spec: str) -> None:
         try:
             plan = schedule(spec, collective, method=name)
         except InfeasibleError as error:
-            assert "needs sides" in str(error) or "pairs even" in str(error)  # noqa: PT017
+            assert "requires sides" in str(error) or "pairs even" in str(error)  # noqa: PT017
             continue
         found = verify(plan)
         assert found.ok, (name, collective, found.problems)

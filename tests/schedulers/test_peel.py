@@ -233,7 +233,7 @@ def test_what_chunks_lose_is_said() -> None:
     assert plan.movement.columns()["hi"].max() == 1
     lost = Fraction(plan.generator["lost"])
     assert lost == plan.claim["bandwidth"] - Fraction(plan.generator["least"])
-    assert (f"{float(lost):.6f} more than what is proved to be the least" in plan.notes) == (lost > 0)
+    assert (f"{float(lost):.4f} more than the proven minimum" in plan.notes) == (lost > 0)
     assert verify(plan).ok
 
 

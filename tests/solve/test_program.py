@@ -490,7 +490,7 @@ def test_without_the_library(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ortools.sat.python", None)
     assert answer_to({}) == {"missing": "ortools"}
     monkeypatch.setattr(discrete._WORKER, "ask", answer_to)
-    with pytest.raises(MissingLibraryError, match=r"needs ortools: pip install 'topodesign\[exact\]'"):
+    with pytest.raises(MissingLibraryError, match=r"requires ortools: pip install 'topodesign\[exact\]'"):
         Discrete().solve()
 
 

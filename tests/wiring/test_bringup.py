@@ -379,7 +379,7 @@ def test_the_cabling_descriptor_is_the_wiring() -> None:
     pytest.importorskip("google.protobuf")
     with pytest.raises(ParameterError, match="port 'eth0' of host 'h0' does not say its tray"):
         tenstorrent_of(bringup(FIVE, node_type="N300_LB_DEFAULT"))
-    with pytest.raises(ParameterError, match="is none of Tenstorrent's"):
+    with pytest.raises(ParameterError, match="is not one of Tenstorrent's"):
         tenstorrent_of(bringup(FIVE, node_type='"'))
 
     def named(end: Any) -> Any:

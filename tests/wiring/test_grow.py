@@ -171,7 +171,7 @@ def test_what_does_not_fit_is_said() -> None:
     narrow = replace(room(16, 4), panels=room(12, 4).panels)
     with pytest.raises(InfeasibleError, match="none is free"):
         change_wiring(plan, "circulant(16,2,3)", inventory=narrow)
-    with pytest.raises(InfeasibleError, match=r"has 4 lanes at panels and needs 6"):
+    with pytest.raises(InfeasibleError, match=r"has 4 lanes at panels and requires 6"):
         change_wiring(plan, "circulant(12,1,2,3)", inventory=room(12, 4))
 
 

@@ -512,7 +512,7 @@ def test_many_groups_are_not_gone_through(parts: PartsList, monkeypatch: pytest.
     monkeypatch.setattr("topodesign.wiring.parts.choice._MOST_CHOICES", 1)
     found = bill_wiring(plan, parts)
     assert not found.proven
-    assert "(not proven to be the least)" in str(found)
+    assert ", optimal (proven)" not in str(found)
     assert sure.fixed_price <= found.fixed_price <= min(one.price for one in sure.ways if one.price is not None)
 
 

@@ -179,6 +179,6 @@ def test_the_command_takes_boxes(
     words = ["--hosts", "9", "--ports", "8", "--connector", "LC", "--speed", "400Gbps", "-o", "room.yaml"]
     assert run(["wire", "init", *words]) == 0
     assert run(["wire", "plan", "boxes(dgx_h100,complete(9))", "--inventory", "room.yaml"]) == 0
-    assert "9 nodes, duplex: 36 cross-connects, checked" in capsys.readouterr().out
+    assert "9 nodes, duplex, 36 cross-connects, checked" in capsys.readouterr().out
     assert run(["wire", "plan", "boxes(dgx_h101,complete(9))", "--inventory", "room.yaml"]) == 2
     assert "dgx_h101" in capsys.readouterr().err

@@ -175,7 +175,7 @@ def test_a_budget_that_does_not_hold(plan: WiringPlan, tmp_path: Path, capsys: p
     assert all(plan.inventory.hosts[0].name in {link.sender, link.receiver} for link in over)
     save_wiring(weak, tmp_path / "weak.json")
     assert run(["wire", "show", "--loss", str(tmp_path / "weak.json")]) == 1
-    assert f"{len(over)} of 96 links lose more than their optics stand" in capsys.readouterr().out
+    assert f"{len(over)} of 96 links exceed their loss budget" in capsys.readouterr().out
     unknown = replace(weak, inventory=replace(weak.inventory, losses=Losses()))
     assert unknown.loss_budget().links[0].unknown == ("fibre",)
     assert not unknown.loss_budget().known
@@ -196,7 +196,7 @@ def test_the_plan_command_says_whether_the_light_suffices(
     path.write_text(path.read_text().replace("budget: 3.5dB", "budget: 2.5dB"))
     assert run(command) == 1
     switched = sum(connect.a.panel == "ocs" for connect in load_wiring(tmp_path / "plan.json").connects)
-    assert f"{switched} of 64 links lose more" in capsys.readouterr().out
+    assert f"{switched} of 64 links exceed their" in capsys.readouterr().out
 
 
 def test_port_tables_say_the_same(tmp_path: Path) -> None:

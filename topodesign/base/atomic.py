@@ -145,7 +145,7 @@ def _pour(path: Path, status: os.stat_result, content: str | bytes | Callable[[I
             handle = os.open(path, os.O_WRONLY | getattr(os, "O_NONBLOCK", 0)) if printed is None else os.dup(printed)
         except OSError as error:
             if error.errno == errno.ENXIO:
-                raise FileFormatError(f"{path}: nobody reads this pipe") from None
+                raise FileFormatError(f"{path}: no program reads this pipe") from None
             raise
         if printed is None:
             os.set_blocking(handle, True)

@@ -16,8 +16,9 @@ from enum import Enum, StrEnum
 from fractions import Fraction
 
 from topodesign.base.declared import Declared, key
+from topodesign.base.wording import count_noun
 
-FASTEST_OF_COLUMN = "* fastest of its column"  # below tables whose asterisks mark the least of what the column shows
+FASTEST_OF_COLUMN = "* fastest in its column"  # below tables whose asterisks mark the least of what the column shows
 
 PROVEN_NONE = "proven: there is none"  # of what was looked for among all that there can be
 
@@ -27,14 +28,14 @@ NOT_PROVEN_NONE = "not proven: there may be one"  # of what was looked for in va
 def fastest_of(among: Among) -> str:
     """Return the superlative of a frontier with its scope.
 
-    For example ``the fastest of the rows of the catalog``.
+    For example ``the fastest of the catalog entries``.
     """
     return f"the fastest of {among}"
 
 
 def first_of(count: int) -> str:
-    """Return the superlative of a number of compared values: ``the fastest of 15``."""
-    return f"the fastest of {count}"
+    """Return the claim on the best of a number of candidates."""
+    return f"best of {count_noun(count, 'candidate')} (not proven)"
 
 
 def turning_words(where: str, then: str, now: str) -> str:
@@ -46,9 +47,9 @@ def turning_words(where: str, then: str, now: str) -> str:
 
 
 FASTEST_FROM = "fastest from"  # above the size of data from which on a row is the fastest of a table's
-ALL_PROVEN, NOT_ALL_PROVEN = "proven, all of it", "not all of it proven"
+ALL_PROVEN, NOT_ALL_PROVEN = "every row proven", "not every row proven"
 """Of a table whose rows say each by what."""
-THE_LEAST = "what is proved to be the least"
+THE_LEAST = "the proven minimum"
 """The bound that what a limit on chunks loses is counted from; it is the least y over all numbers of chunks."""
 
 
@@ -70,14 +71,14 @@ class Proof(StrEnum):
 class Among(StrEnum):
     """Those that a value is compared with, in words after "among"."""
 
-    TOPOLOGIES = "topologies of as many nodes and ports"
-    DUPLEX = "duplex topologies of as many nodes and ports"
-    CATALOG = "the rows of the catalog"
+    TOPOLOGIES = "topologies with the same nodes and ports"
+    DUPLEX = "duplex topologies with the same nodes and ports"
+    CATALOG = "the catalog entries"
     FOUND = "the topologies that were found"
-    CARRIED = "topologies that this cabling carries"
+    CARRIED = "topologies that this cabling supports"
     SCHEDULES = "schedules"
-    STEPS = "schedules of so many steps"
-    CHUNKS = "schedules of as many steps and equal chunks"
+    STEPS = "schedules with this number of steps"
+    CHUNKS = "schedules with the same steps and equal chunks"
     WHOLE = "plans of whole chunks"
     TREES = "schedules over trees of nodes, with switches that only forward"
     CAPABLE_TREES = "schedules over trees of nodes and of the switches that can copy or add"
@@ -87,10 +88,10 @@ class Among(StrEnum):
         "schedules over trees of the members and of switches that can copy or add, with others that only forward"
     )
     STEADY_TREES = "steady schedules that send every part of the data over a tree, in parts of any size"
-    AS_FAST = "ways that are as fast"
-    PURCHASES = "purchases of such links that reach as much"
+    AS_FAST = "solutions that are as fast"
+    PURCHASES = "purchases of such links that reach this throughput"
     WITHIN_BUDGET = "purchases of such links within the budget"
-    LAYOUTS = "layouts that were priced"
+    LAYOUTS = "the placements that were tried"
     FLOWS = "flows over nodes and switches, in parts of any size"
     CABLES = "choices of cables that are alike for ports of a rack that go to the same racks"
     CHANGES = "changes between these plans"
@@ -113,7 +114,7 @@ class Of(Enum):
     """The quantity of a claim: its superlative, and its JSON name."""
 
     STEPS = "fewest steps", "steps"
-    FACTOR = "least y", "bandwidth"
+    FACTOR = "least BW factor", "bandwidth"
     TIME = "least time", "time"
     RATE = "most bandwidth", "algorithmic_bandwidth"
     MOVES = "fewest moves", "moves"
@@ -189,25 +190,20 @@ class Claim(Declared):
 
     @property
     def verdict(self) -> str:
-        """A short verdict beside a figure, such as ``proven to be the least``."""
-        least = self.of.best.split()[0]
+        """A short verdict beside a figure, such as ``optimal (proven)``."""
+        if self.proof is Proof.LISTED:
+            return f"best of {self.by or self.among} (not proven)"
         if self.proven:
-            return f"proven to be the {least}"
+            return "optimal (proven)"
         if self.gap is None:
-            return f"not proven to be the {least}"
-        if self.gap == 0:
-            return f"the {least}, by its bound"
-        return f"not proven to be the {least}: within {float(self.gap):.2%} of the bound"
+            return "best known (not proven)"
+        return f"within {float(self.gap):.2%} of the {'upper' if self.of is Of.RATE else 'lower'} bound"
 
     def __str__(self) -> str:
         """Return verdict, quantity, scope and reason, without a full stop."""
-        if self.proven:
-            verdict = "optimal (proven)"
-        elif self.gap is None:
-            verdict = "best known (not proven)"
-        else:
-            verdict = f"within {float(self.gap):.2%} of the {'upper' if self.of is Of.RATE else 'lower'} bound"
-        return f"{verdict}: {self.of.best} among {self.among}{f' ({self.by})' if self.by else ''}"
+        if self.proof is Proof.LISTED:
+            return self.verdict
+        return f"{self.verdict}: {self.of.best} among {self.among}{f' ({self.by})' if self.by else ''}"
 
     @property
     def figure(self) -> str:

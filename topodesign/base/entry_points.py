@@ -135,7 +135,7 @@ class EntryPointGroup(Mapping[str, Any]):
         elif not isinstance(found, load(self._kind)):
             raise PluginError(f"{entry.value} is no {self._kind.partition(':')[2]}")
         elif getattr(found, "name", entry.name) != entry.name:
-            raise PluginError(f"the entry point must be called {found.name}, as it is")
+            raise PluginError(f"the entry point must be called {found.name}")
         return found
 
     def __getitem__(self, name: str) -> Any:

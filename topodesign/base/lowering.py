@@ -72,7 +72,7 @@ def _refuse_other_size(source: Any, target: Any) -> Callable[[Any, Any], None]: 
     """
 
     def refuse(source: Any, target: Any) -> None:  # noqa: ARG001
-        raise ValueError("cannot assign what is of another size")
+        raise ValueError("cannot assign a value of another size")
 
     return refuse
 

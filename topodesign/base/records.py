@@ -68,6 +68,7 @@ from topodesign.base.declared import Declared, Keys, row_of
 from topodesign.base.entry_points import load
 from topodesign.base.errors import MissingLibraryError
 from topodesign.base.fitted import wrap_text
+from topodesign.base.units import in_one_unit
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -81,6 +82,8 @@ LONGEST_CELL = 240
 class Table:
     """A table of text.
 
+    A column of times, rates, lengths or losses has one unit, which its title names; an empty cell is a dash.
+
     * ``rows``: a cell for every column; one that ends with an asterisk is the best of its column.
     * ``compared``: number of the first row that is there to compare with only, after a rule; None if there is none.
     """
@@ -92,6 +95,20 @@ class Table:
     spare: frozenset[str] = frozenset()  # titles of the columns that can be omitted if there is little room
     compared: int | None = None
     footnote: str = ""  # a line below it, or nothing
+
+    def __post_init__(self) -> None:
+        """Bring each column to one unit, and fill its empty cells."""
+        if not self.titled or not self.rows:
+            return
+        columns = [
+            (title, cells) if title in self.words else in_one_unit(title, cells)
+            for title, cells in zip(self.columns, zip(*self.rows, strict=True), strict=True)
+        ]
+        renamed = dict(zip(self.columns, (title for title, _ in columns), strict=True))
+        rows = zip(*([cell if cell.strip() else "-" for cell in cells] for _, cells in columns), strict=True)
+        object.__setattr__(self, "columns", tuple(renamed[title] for title in self.columns))
+        object.__setattr__(self, "spare", frozenset(renamed.get(title, title) for title in self.spare))
+        object.__setattr__(self, "rows", tuple(rows))
 
     @property
     def titled(self) -> bool:

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from decimal import Decimal
 from fractions import Fraction
 from numbers import Rational, Real
 from typing import TypeAlias
@@ -52,6 +53,10 @@ _LANES = re.compile(r"([0-9]{1,4})\s*x\s*(?=[0-9.])")
 _SIZE = re.compile(r"([KMGTP]i|[kKMGTP]?)(b|B)")
 _RATE = re.compile(r"([KMGTP]i|[kKMGTP]?)(bps|Bps|b/s|B/s|bit/s|byte/s)")
 _RATE_UNITS = ((10**9, "GB/s"), (10**6, "MB/s"), (10**3, "kB/s"), (1, "B/s"))
+_SHOWN = (("ns", "us", "ms", "s"), ("B/s", "kB/s", "MB/s", "GB/s"), ("bps", "kbps", "Mbps", "Gbps"), ("m",), ("dB",))
+"""Units of columns: those of a line differ by powers of 1000."""
+_CELL = re.compile(r"([0-9]+(?:\.[0-9]+)?(?:e[+-]?[0-9]+)?) ?([a-zA-Z/]*)((?:[ *].*)?)")
+_LONGEST_SHOWN = 10**7  # a figure from which on a column has a larger unit than its smallest
 _LONGEST = 80
 _LONGEST_LATENCY = Fraction(1, 10)  # seconds, beyond which a number without a unit was not meant to be seconds
 _MOST = 10**24  # seconds, bytes or bits per second; beyond this, or below its inverse, it is a slip of the pen
@@ -260,10 +265,52 @@ def format_bandwidth(bits_per_second: Fraction | int) -> str:
     return f"{float(value):g}bps"
 
 
+def format_factor(factor: Fraction) -> str:
+    """Format a bandwidth factor, exact and rounded: ``BW factor 11/6 (1.8333)``."""
+    rounded = "" if factor.denominator == 1 else f" ({float(factor):.4f})"
+    return f"BW factor {factor}{rounded}"
+
+
 def format_excess(ratio: Fraction) -> str:
     """Format a ratio above one: ``+12.5%``, or ``x31.0`` from eleven on."""
     percent = float(ratio - 1) * 100
     return f"+{percent:.1f}%" if percent < 1000 else f"x{percent / 100 + 1:.1f}"
+
+
+def in_one_unit(title: str, cells: Sequence[str]) -> tuple[str, Sequence[str]]:
+    """Return title and cells of a column of quantities in one unit.
+
+    The unit is that of the smallest quantity, and the title names it. Other columns stay as they are.
+
+    Examples
+    --------
+    >>> in_one_unit("1MiB", ["281.5us *", "1.007ms", ""])
+    ('1MiB (us)', ['281.5 *', '1007', ''])
+    """
+    parts = [_CELL.fullmatch(cell.lstrip()) for cell in cells]
+    found = {part[2] for part in parts if part is not None and part[2]}
+    scale = next((units for units in _SHOWN if found and found.issubset(units)), None)
+    if scale is None or any(
+        part is None or not (part[2] or part[1] == "0")
+        for part, cell in zip(parts, cells, strict=True)
+        if cell.strip(" -")
+    ):
+        return title, cells
+    values = [(Decimal(part[1]), scale.index(part[2])) for part in parts if part is not None and part[2]]
+    powers = [power for value, power in values if value] or [values[0][1]]
+    least, largest = min(powers), max(value.scaleb(3 * power) for value, power in values)
+    while least < max(powers) and largest.scaleb(-3 * least) >= _LONGEST_SHOWN:
+        least += 1
+    shown = []
+    for part, cell in zip(parts, cells, strict=True):
+        power = 0 if part is None or not part[2] else 3 * (scale.index(part[2]) - least)
+        shown.append(cell if part is None else f"{_plain(Decimal(part[1]).scaleb(power))}{part[3]}")
+    return f"{title} ({scale[least]})", shown
+
+
+def _plain(number: Decimal) -> str:
+    """Return a number without a power of ten."""
+    return f"{number:f}" if number else "0"
 
 
 def plain_number(value: Fraction) -> int | float:

@@ -82,7 +82,7 @@ class SideFiles(Generic[_Line]):
             try:
                 yield self.read(_cells(line, len(self.columns)))
             except (ValueError, ZeroDivisionError) as error:
-                raise CatalogError(f"{path}:{number}: the line was edited or torn: {error}") from None
+                raise CatalogError(f"{path}:{number}: the line was edited or truncated: {error}") from None
 
     def known(self, directory: Path, degree: int, first: int = 0, last: int = NO_LIMIT) -> list[_Line]:
         """Yield the same as :meth:`lines`, or nothing if there is no file yet."""
@@ -122,7 +122,7 @@ def _lines_by_nodes(path: Path, columns: tuple[str, ...], _state: FileState | No
         try:
             found.setdefault(int(line[: line.find("\t")]), []).append((number, line))
         except ValueError as error:
-            raise CatalogError(f"{path}:{number}: the line was edited or torn: {error}") from None
+            raise CatalogError(f"{path}:{number}: the line was edited or truncated: {error}") from None
     return found
 
 

@@ -112,7 +112,7 @@ def _loads(links: Digraph, roots: Ints, weight: Ints, sent: NDArray[Any], parts:
         np.subtract.at(gets, links.src, row)
         gets[root] += links.nodes * parts
         if row.min() < 0 or (gets != parts).any():
-            raise Wrong("a flow in which not everybody gets a shard of all others")
+            raise Wrong("a flow in which not every node gets a shard of all others")
         loads += count * row.astype(object)
     return loads
 

@@ -156,7 +156,7 @@ def _decompress(packed: bytes, size: int) -> bytes:
     try:
         import lzma  # noqa: PLC0415  as in Packed
     except ImportError:
-        raise CatalogError("this Python was built without the module lzma, which packed catalogs need") from None
+        raise CatalogError("this Python was built without the module lzma, which packed catalogs require") from None
     head = struct.pack("<IQ", max(size, _SMALLEST_DICTIONARY), 2**64 - 1)
     stream = packed[_BEFORE_PROPERTIES : _BEFORE_PROPERTIES + 1] + head + packed[_BEFORE_PROPERTIES + _PROPERTIES :]
     try:

@@ -143,7 +143,7 @@ def replay(links: Digraph, moves: Moves, steps: int, orbits: Orbits | None = Non
     before = np.where(begins, 0, np.roll(stop, 1))
     ends = np.roll(begins, -1)
     if not (np.array_equal(key[begins], wanted) and (start == before).all() and (stop[ends] == units).all()):
-        raise Wrong("a schedule in which not everybody gets every part of every shard once")
+        raise Wrong("a schedule in which not every node gets every part of every shard once")
     names, giver = moves.shard, moves.sender
     if orbits is not None:
         names, giver = np.empty_like(moves.shard), np.searchsorted(roots, orbits.of[moves.sender])
@@ -155,7 +155,7 @@ def replay(links: Digraph, moves: Moves, steps: int, orbits: Orbits | None = Non
     at = np.searchsorted(key * units + start, had * units + low, side="right") - 1
     while len(at):
         if not (np.array_equal(key[at], had) and (step[at] < when).all()):
-            raise Wrong("a schedule in which somebody sends what it does not have yet")
+            raise Wrong("a schedule in which a node sends data that it does not have yet")
         more = stop[at] < high
         at, had, high, when = at[more] + 1, had[more], high[more], when[more]
     return _sum_loads(links.capacity[link], link, moves)

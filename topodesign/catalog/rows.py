@@ -163,7 +163,7 @@ def read_row(line: str) -> Row:
     if len(cells) != len(COLUMNS) - 1:
         raise CatalogError(f"the row has {len(cells) + 1} columns, not {len(COLUMNS)}")
     if check != _check(text):
-        raise CatalogError(f"the row does not agree with its check {check}: it was edited or torn")
+        raise CatalogError(f"the row does not agree with its check {check}: it was edited or truncated")
     nodes, degree, steps, bandwidth, allgather, wiring, found, basis, version, spec = cells
     try:
         cost = Cost(int(steps), _fraction(bandwidth))

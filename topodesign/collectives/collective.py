@@ -207,7 +207,7 @@ class Collective:
                 raise ParameterError(f"{len(chosen)} roots for {len(parts)} groups; give one for each")
             wrong = next(((root, part) for root, part in zip(chosen, parts, strict=True) if root not in part), None)
             if wrong is not None:
-                raise ParameterError(f"the root {wrong[0]} of the {self.name} is none of its members")
+                raise ParameterError(f"the root {wrong[0]} of the {self.name} is not one of its members")
         if len(parts) == 1:
             return self.among(parts[0]).at(None if chosen is None else chosen[0])
         return replace(self, root=None, group=tuple(sorted(owner)), groups=parts, roots=chosen)
@@ -274,7 +274,7 @@ class Collective:
         if self.rooted and self.root is None and self.roots is None:
             raise ParameterError(f"{self.name} requires a root (--root NODE)")
         if self.root is not None and self.root not in chosen:
-            raise ParameterError(f"the root {self.root} of the {self.name} is none of its members")
+            raise ParameterError(f"the root {self.root} of the {self.name} is not one of its members")
         return np.array(chosen, dtype=np.int64)
 
     def teams(self, nodes: int, switches: Collection[int] = ()) -> NDArray[np.int64]:

@@ -655,7 +655,7 @@ def read_measured(path: str | Path, methods: Sequence[str]) -> Measured:
                 lacking = sorted(sizes - times.keys())
                 if lacking or len(sizes) < 2:
                     what = format_size(lacking[0]) if lacking else "a second size"
-                    raise FileFormatError(f"{collective} by {method} lacks {what}; all methods need the same sizes")
+                    raise FileFormatError(f"{collective} by {method} lacks {what}; all methods require the same sizes")
     return found
 
 

@@ -60,8 +60,8 @@ class Limits:
         """Reject a peer with more sends than a threadblock allows."""
         if instructions > self.instructions_per_block:
             raise InfeasibleError(
-                f"{self.of} allows {self.instructions_per_block} steps per threadblock, and rank {rank} needs "
-                f"{instructions} or more: in so many it sends to rank {peer}; {HELP}"
+                f"{self.of} allows {self.instructions_per_block} steps per threadblock, and rank {rank} requires "
+                f"{instructions} or more: in these it sends to rank {peer}; {HELP}"
             )
 
     def piece(self, chunks: int) -> int:

@@ -72,12 +72,12 @@ def find_unlinked(place: Topology | Fabric, profile: RuntimeProfile) -> Iterator
     unless = ", unless cuMem is on at every rank," if profile.joins_late else ","
     joins = "a ring in the order of their numbers and two trees"
     yield (
-        f"{profile.name} joins {word} in {joins} when a communicator starts{unless} whatever program is loaded, and no "
-        f"link is there for {' and '.join(said)}: where {word} are hosts that nothing else joins, the start fails"
+        f"{profile.name} joins {word} in {joins} when a communicator starts{unless} with any program, but there is no "
+        f"link for {' and '.join(said)}: if nothing else connects these hosts, the start fails"
     )
     remedy = f"{LAZY}; or {RELAY}" if profile.joins_late else RELAY
     number = f"number the {word} along a ring of links, if there is one; and " if lacking["ring"] else ""
-    yield f"what to do: {number}{remedy}"
+    yield f"remedy: {number}{remedy}"
 
 
 def single_nic(place: Topology | Fabric, box: int | None) -> Iterator[str]:
@@ -102,7 +102,7 @@ def single_nic(place: Topology | Fabric, box: int | None) -> Iterator[str]:
         f"has links to {count_noun(len(ways[busiest]), 'place')} outside its box: what does not hang on that NIC "
         "is not reached"
     )
-    yield "what to do: join the boxes by a switch, or give each rank links to one place outside its box"
+    yield "remedy: join the boxes by a switch, or give each rank links to one place outside its box"
 
 
 def _make_link_test(topology: Topology, owner: Sequence[object], hosts: Sequence[object]) -> Callable[[Pair], bool]:

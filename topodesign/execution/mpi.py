@@ -23,7 +23,7 @@ def _library() -> Any:
     try:
         from mpi4py import MPI  # noqa: PLC0415  an optional extra that starts MPI
     except ImportError:
-        raise MissingLibraryError("running under MPI needs mpi4py: pip install 'topodesign[mpi]'") from None
+        raise MissingLibraryError("running under MPI requires mpi4py: pip install 'topodesign[mpi]'") from None
     except RuntimeError as error:
         first = str(error).splitlines()[0] if str(error) else "it cannot be loaded"
         raise MissingLibraryError(

@@ -119,8 +119,8 @@ class World(ABC):
         """Raise ParameterError if the number of processes is not ``ranks``."""
         if ranks != self.ranks:
             raise ParameterError(
-                f"the plan is of {ranks} ranks, and {self.own_name} has started {self.ranks}; start so many as the "
-                f"plan has: {self.starter.format(ranks=ranks)}"
+                f"the plan is of {ranks} ranks, and {self.own_name} has started {self.ranks}; start one "
+                f"for each rank: {self.starter.format(ranks=ranks)}"
             )
 
     def first(self, make: Callable[[], _Made]) -> _Made | None:

@@ -358,7 +358,7 @@ def lower_plan(
         report = verify(made)
         if not report.ok:
             problems = "".join(f"\n  {one}" for one in report.problems)
-            raise InfeasibleError(f"the plan is wrong, and was not run:{problems}")
+            raise InfeasibleError(f"invalid plan, not run:{problems}")
     else:
         notes.append("the plan was not verified before")
     transfers = list_transfers(made, parts)

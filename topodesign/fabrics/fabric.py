@@ -148,7 +148,7 @@ class Fabric:
         if not self.multicast | self.aggregation <= self.topology.switches:
             raise TopologyError("only switches can multicast or aggregate")
         if not self.memory <= self.multicast:
-            raise TopologyError("memory has to be among the switches that multicast: what it stores it can send twice")
+            raise TopologyError("memory must be among the switches that multicast, since it can send stored data twice")
         self._check_shared()
         for kind, seconds in self.latency:
             if seconds < 0:
@@ -205,12 +205,10 @@ class Fabric:
         kinds = {kind for word in fabric.classes for kind in (word, *word.split("+"))} - {""}
         for kind in latency or {}:
             if kind not in kinds:
-                raise TopologyError(
-                    f"there is a latency for links of class '{kind[:LONGEST_NAME]}', and there are none"
-                )
+                raise TopologyError(f"latency of class '{kind[:LONGEST_NAME]}' has no links of that class")
         for kind in prices or {}:
             if kind not in fabric.classes:
-                raise TopologyError(f"there is a price for links of class '{kind[:LONGEST_NAME]}', and there are none")
+                raise TopologyError(f"price of class '{kind[:LONGEST_NAME]}' has no links of that class")
         fabric = replace(
             fabric, latency=tuple(sorted((latency or {}).items())), prices=tuple(sorted((prices or {}).items()))
         )
@@ -282,7 +280,7 @@ class Fabric:
         Merged links of several classes take that of the slowest.
         """
         if not self.latency:
-            raise ParameterError(f"{self.name} says no latencies of its links; give one, such as --alpha 10us")
+            raise ParameterError(f"{self.name} has no latencies of its links; give one, such as --alpha 10us")
         known = dict(self.latency)
         parts = {word: [word] if word in known else word.split("+") for word in set(self.classes)}
         slowest = {word: max(known.get(kind, Fraction(0)) for kind in kinds) for word, kinds in parts.items()}
@@ -321,7 +319,7 @@ class Fabric:
             return
         present = {(self.names[u], self.names[v]): place for place, (u, v, _) in enumerate(self.topology.links())}
         if len({limit.name for limit in self.shared}) != len(self.shared):
-            raise TopologyError("shared limits need names, all different")
+            raise TopologyError("shared limits require names, all different")
         for limit in self.shared:
             called = f"the shared limit '{limit.name}'"
             _check_name(limit.name, "shared limit")
@@ -331,7 +329,7 @@ class Fabric:
                 raise TopologyError(f"{called} requires links, each once")
             for a, b in limit.links:
                 if (a, b) not in present:
-                    raise TopologyError(f"{called} is for a link from '{a}' to '{b}': there is none")
+                    raise TopologyError(f"{called} is for a link from '{a}' to '{b}', which does not exist")
         ordered = (limit._replace(links=tuple(sorted(limit.links, key=present.__getitem__))) for limit in self.shared)
         object.__setattr__(self, "shared", tuple(ordered))
 

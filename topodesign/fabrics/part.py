@@ -132,7 +132,9 @@ def _share(fabric: Fabric, text: str) -> tuple[str, Fraction]:
         return text, Fraction(0)
     share = Fraction(said) if _SHARE.fullmatch(said) else None
     if share is None or not 0 < share < 1:
-        raise ParameterError(f"--fail {text[:100]!r}: what is left of a link is a share such as 0.5 or 1/2")
+        raise ParameterError(
+            f"--fail {text[:100]!r}: the remaining share of a link must be a number such as 0.5 or 1/2"
+        )
     return word, share
 
 

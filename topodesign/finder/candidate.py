@@ -185,6 +185,12 @@ class Entry(Result):
         return self.spec if len(self.spec) <= LONGEST_CELL or self.name is None else self.name
 
     @property
+    def title(self) -> str:
+        """Name for rows: the spec, after the short spec if it is long."""
+        plain = self.name in {None, self.label} or len(self.label) <= LONGEST_SHORT
+        return self.label if plain else f"{self.name}: {self.label}"
+
+    @property
     def short(self) -> str:
         """Name for pages and plots: the spec, or the row's short name if long."""
         return self.spec if len(self.spec) <= LONGEST_SHORT or self.name is None else self.name

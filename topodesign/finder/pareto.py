@@ -22,7 +22,6 @@ from topodesign.base.declared import Declared, key
 from topodesign.base.records import Several, Table, shorten_text
 from topodesign.base.spec import parse
 from topodesign.base.units import format_bandwidth, format_excess, format_time
-from topodesign.base.wording import join_words
 from topodesign.catalog.idle import has_idle_ports
 from topodesign.finder.answer import Answer
 from topodesign.finder.candidate import Entry, OwnEntry
@@ -207,8 +206,8 @@ class Pareto(Several[Entry], Answer):
             return said if self.better is None else f"{said} {self.better}."
         sure = "" if self.proven else f", {self.claims[0].verdict}"
         other, best = self.allreduce_best, self.best.spec
-        also = "for allreduce, too" if best == other else f"where for allreduce it is {shorten_text(other)}"
-        return f"{first_of(self.compared)}{sure}: {shorten_text(best)}, {also}"
+        also = "best for allreduce, too" if best == other else f"for allreduce: {shorten_text(other)}"
+        return f"{first_of(self.compared)}{sure}: {shorten_text(best)}; {also}"
 
     def __getitem__(self, place: int) -> Entry:
         """Return an entry by its place, starting with the minimum steps."""
@@ -250,7 +249,7 @@ class Pareto(Several[Entry], Answer):
                     *cells,
                     one.cabling,
                     one.found,
-                    shorten_text(one.label),
+                    shorten_text(one.title),
                 )
             )
         nothing = " " * len(_format_time(least[0], least[0])[len(format_time(least[0])) :])
@@ -267,14 +266,14 @@ class Pareto(Several[Entry], Answer):
         return Table(
             self.heading(),
             (
-                *("steps", "y", "y over bound"),
-                *("all-to-all y",) * priced,
+                *("steps", "BW factor", "over bound"),
+                *("all-to-all factor",) * priced,
                 *objective.titles,
                 *("cabling", "found", "topology"),
             ),
             tuple(rows),
             words=frozenset(("cabling", "found", "topology")),
-            spare=frozenset(("y over bound", "found", *(() if objective.exchanges else ("all-to-all y",)))),
+            spare=frozenset(("over bound", "found", *(() if objective.exchanges else ("all-to-all factor",)))),
             compared=len(some),
             footnote="\n".join([f"{FASTEST_OF_COLUMN}; percentages are over the lower bound", *self._notes()]),
         )
@@ -295,7 +294,7 @@ class Pareto(Several[Entry], Answer):
             ports = f"{self.nodes}*{self.degree} ports"
             yield f"{free} stays free, a self-loop in the list of links: {ports} are odd, and a cable takes two."
         if allreduce and any(entry.allgather != entry.cost for entry in self.entries):
-            yield "y is the mean of reduce-scatter and allgather where these differ."
+            yield "The BW factor is the mean of reduce-scatter and allgather where these differ."
         if len({entry.spec for entry in self.entries}) < len(self.entries):
             yield "One wiring has both: schedule makes the plan of 1 step, with --algorithm deferred that of 2."
         elif any(entry.deferred for entry in self.entries):
@@ -303,9 +302,6 @@ class Pareto(Several[Entry], Answer):
         for one in self.candidates:
             worth = "is on the frontier" if one.dominated_by is None else f"is no better than {one.dominated_by}"
             yield f"{shorten_text(one.label)} ({one.found}) {worth}."
-        names = [entry.name for entry in self.entries if entry.name is not None]
-        if allreduce and names:
-            yield f"Short specs, in this order: {join_words(names)}."
 
 
 def _format_time(time: Fraction, bound: Fraction, mark: str = " ") -> str:

@@ -74,10 +74,10 @@ class Objective:
         """Description of the times."""
         match self.collective:
             case "allreduce":
-                return "allreduce times, y per phase"
+                return "allreduce times; steps and BW factor per phase"
             case None:
-                return f"{self.mix.words}, y per phase of an allreduce"
-        return f"{self.mix.words}, y of {self.collective}"
+                return f"{self.mix.words}; steps and BW factor per phase of allreduce"
+        return f"{self.mix.words}; BW factor of {self.collective}"
 
     @property
     def exchanges(self) -> bool:

@@ -77,19 +77,19 @@ class RunnersUp(Several[RunnerUp]):
 
     fastest: RunnerUp  # what they come next to, with the place 0
     entries: tuple[RunnerUp, ...]  # the topologies, in the order of :data:`WISHES`
-    among: str = "the rows of the catalog and the known families"  # what they are taken from
+    among: str = "the catalog entries and the known families"  # what they are taken from
 
     ROWS = "entries"
 
     def heading(self) -> str:
         """Return the scope of the comparison."""
-        return f"runners-up among {self.among}"
+        return f"next best by each criterion, among {self.among}"
 
     def table(self) -> Table:
         """Return a table of topologies, each with all its criteria."""
         wishes: dict[str, list[str]] = {}
         for one in (self.fastest, *self.entries):
-            wishes.setdefault(one.entry.spec, []).append(one.wish if one.place < 2 else f"{one.wish} ({one.place})")
+            wishes.setdefault(one.entry.spec, []).append(one.wish if one.place < 2 else f"{one.wish} (2nd)")
         first = {one.entry.spec: one for one in (*self.entries[::-1], self.fastest)}
         rows = tuple(
             (
@@ -106,12 +106,12 @@ class RunnersUp(Several[RunnerUp]):
         title = self.fastest.entry.question.objective.titles[0]
         return Table(
             self.heading(),
-            ("next by", "steps", "y", title, "patches", "lengths", "topology"),
+            ("next by", "steps", "BW factor", title, "patches", "lengths", "topology"),
             rows,
             words=frozenset(("next by", "topology")),
-            footnote="percentages are over the first row; (2) is the second place by a wish. wiring: by patches (a "
-            "cord for two opposite links, one for a link of one way), then by lengths of cable where nodes stand "
-            "in a circle by number; less than twice the time of the first row.",
+            footnote="percentages are over the first row; 2nd is the second best by that criterion. wiring: fewest "
+            "patches (a cord for two opposite links or one one-way link), then fewest lengths of cable with the nodes "
+            "in a circle by number, at less than twice the time of the first row.",
         )
 
 

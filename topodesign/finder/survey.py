@@ -158,8 +158,8 @@ class Survey(Several[Answer]):
             )
         fastest = min(self.frontiers, key=lambda one: (_times(one)[0], -one.nodes))
         return (
-            f"Of these sizes {count_noun(fastest.nodes, 'node')} with {count_noun(fastest.degree, 'port')} are first "
-            f"for {what}: {format_time(_times(fastest)[0])}."
+            f"Fastest of these sizes: {count_noun(fastest.nodes, 'node')} with {count_noun(fastest.degree, 'port')}, "
+            f"{what} in {format_time(_times(fastest)[0])}."
         )
 
     @property
@@ -192,7 +192,7 @@ class Survey(Several[Answer]):
             without.append(f"and {len(self.missing) - len(without)} more sizes without a topology")
         return Table(
             self.heading(),
-            ("nodes", "degree", "steps", "y", *self.objective.titles, "cabling", "topology"),
+            ("nodes", "degree", "steps", "BW factor", *self.objective.titles, "cabling", "topology"),
             rows,
             words=frozenset(("cabling", "topology")),
             spare=frozenset(("cabling",)),

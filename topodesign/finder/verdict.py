@@ -49,10 +49,10 @@ def verdict_on(offers: Sequence[Offer], bounds: Sequence[Cost], work: Workload, 
     told = [f"{_describe_ranges(offers, wins, among)}: at {format_size(size)} {_steps(best)}, {room}."]
     claims = {claim.of: claim for claim in claims_on([best], bounds, duplex=duplex)}
     if over > 1 and best.steps == fewest.steps and best.bandwidth > fewest.bandwidth:
-        told.append(f"Its steps are {claims[Of.STEPS].verdict}; the rest is bandwidth.")
+        told.append(f"Steps: {claims[Of.STEPS].verdict}; the gap is bandwidth.")
     elif over > 1 and best.bandwidth == least.bandwidth:
         more = count_noun(best.steps - least.steps, "step")
-        told.append(f"Its y is {claims[Of.FACTOR].verdict}; the rest is {more} more than the bound.")
+        told.append(f"BW factor: {claims[Of.FACTOR].verdict}; the gap is {more} more than the bound.")
     return " ".join(told)
 
 

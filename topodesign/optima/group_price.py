@@ -15,6 +15,7 @@ from topodesign.base.claims import Among, Claim, Of
 from topodesign.base.declared import key
 from topodesign.base.errors import InfeasibleError, TooLargeError
 from topodesign.base.records import Result
+from topodesign.base.units import format_factor
 from topodesign.collectives import Collective, as_collective
 from topodesign.fabrics.fabric import Fabric
 from topodesign.fabrics.groups import Groups, Placement, as_groups, roots_of
@@ -113,8 +114,8 @@ class GroupPrice(Result):
         if count > 1:
             shared = f"; alone a group has {self.alone}, so sharing links takes {float(self.contention):.4g} times that"
         return (
-            f"{self.collective} in {groups}, others {self.others}: y = {self.bandwidth} = "
-            f"{float(self.bandwidth):.6f}{shared}; {self.claims[0]}"
+            f"{self.collective} in {groups}, others {self.others}: "
+            f"{format_factor(self.bandwidth)}{shared}; {self.claims[0]}"
         )
 
 
@@ -166,7 +167,7 @@ def price_groups(
     >>> price_groups("torus(4,4)", "allgather", "4x4:0").bandwidth
     Fraction(3, 2)
     >>> print(price_groups("torus(4,4)", "all-to-all", "4x4:0").heading())
-    all-to-all in 4 groups of 4 nodes, others forward: y = 2 = 2.000000; alone a group has 3/4, so sharing links ...
+    all-to-all in 4 groups of 4 nodes, others forward: BW factor 2; alone a group has 3/4, so sharing links ...
     >>> mesh = price_groups("mesh(4,4)", "allreduce")
     >>> mesh.bandwidth, mesh.in_turn
     (Fraction(5, 2), Fraction(15, 4))

@@ -113,7 +113,7 @@ def upgrade(
     <Purchase: allgather on dgx_a100(2): 373.333GB/s for 14400>
     """
     if (target is None) == (budget is None):
-        raise ParameterError("say what is to be reached: either a target bandwidth or a budget, not both")
+        raise ParameterError("expected a target bandwidth or a budget, one of the two")
     question = replace(make_question(place, collective, **words), before=None)
     spanning(question.collective)
     shop = _Shop(question, as_prices(question.fabric, prices))
@@ -165,7 +165,7 @@ def as_prices(fabric: Fabric, prices: Prices | None) -> dict[str, Price]:
         price.check(word)
         found |= dict.fromkeys(meant, price)
     if not found:
-        raise ParameterError("nothing is for sale; give a price for a class of links")
+        raise ParameterError("no link is for sale; set a price for a class of links")
     return found
 
 

@@ -62,7 +62,7 @@ def reroute_paths(paths: Flow, left: Fabric, order: Sequence[int], slower: Mappi
                     load.add([links[pair] for pair in pairwise(way)], part)
                     kept.append((block, part, way))
     if max(weight for _, weight, _ in kept) > MAX_WEIGHT:
-        raise TooLargeError("the paths need more than 31 bits of weight")
+        raise TooLargeError("the paths require more than 31 bits of weight")
     return flow_of_paths(left, collective, paths.units * scale, kept, _amounts(paths, known))
 
 

@@ -390,7 +390,7 @@ def _about(fields: Mapping[str, Any]) -> tuple[str | None, dict[str, Any]]:
 
 def _refuse(_archive: ZipFile, _fields: Mapping[str, Any]) -> Plan:
     """Refuse trees of version 1, which claimed less and are quickly remade."""
-    raise FileFormatError("it was written by an earlier version; make it anew with 'topodesign schedule'")
+    raise FileFormatError("it was written by an earlier version; make it again with 'topodesign schedule'")
 
 
 Reader = Callable[[ZipFile, Mapping[str, Any]], Plan]

@@ -81,9 +81,9 @@ class Routes(NamedTuple):
             raise ScheduleError("column 'hop_start' must cut 'hop' into routes of at least two vertices")
         for times in (self.start, self.end):
             if times is not None and len(times) != len(self.hop) - count:
-                raise ScheduleError("routes by the clock need two instants for each of their links")
+                raise ScheduleError("routes by the clock require two instants for each of their links")
         if len(self.weight) != count or np.any(np.diff(self.send) < 0):
-            raise ScheduleError("routes need a weight each, and come in the order of their sends")
+            raise ScheduleError("routes require a weight each, and come in the order of their sends")
         for name, column, most in (("route_send", self.send, sends), ("hop", self.hop, nodes)):
             if len(column) and not 0 <= int(column.min()) <= int(column.max()) < most:
                 raise ScheduleError(f"column {name!r} must hold numbers from 0 to {most - 1}")
@@ -175,7 +175,7 @@ class Circuits(NamedTuple):
     def check(self, nodes: int, steps: int) -> None:
         """Raise ScheduleError for invalid phases, steps or ports."""
         if self.delay < 0 or not 1 <= self.ports <= MAX_PORTS:
-            raise ScheduleError(f"phases need a delay from 0 and 1 to {MAX_PORTS} ports")
+            raise ScheduleError(f"phases require a delay from 0 and 1 to {MAX_PORTS} ports")
         begin = self.begin
         if not len(begin) or begin[0] != 0 or np.any(np.diff(begin) < 1) or begin[-1] >= max(1, steps):
             raise ScheduleError("the first steps of phases must ascend from 1 and end with a step that there is")
@@ -206,7 +206,7 @@ class Clock(NamedTuple):
     def check(self, flow: Flow) -> None:
         """Raise ScheduleError unless numbers and times are in range."""
         if self.tick <= 0 or self.size <= 0 or flow.units < 1:
-            raise ScheduleError("timed sends need at least one unit, and a tick and a size above zero")
+            raise ScheduleError("timed sends require at least one unit, and a tick and a size above zero")
         links = (len(flow.topology.src),)
         for name in ("latency", "per_unit"):
             column = getattr(self, name)

@@ -11,6 +11,7 @@ from typing import Any, cast
 
 from topodesign.base.errors import InfeasibleError, ScheduleError
 from topodesign.base.records import Result
+from topodesign.base.units import format_time
 from topodesign.collectives import Collective
 from topodesign.fabrics.fabric import NODE_BANDWIDTH, Fabric
 from topodesign.plans.flow import Flow, Flows, Model
@@ -163,9 +164,12 @@ class Plan(Result):
         nodes = len(self.collective.members(self.topology.nodes, self.topology.switches))
         groups = self.collective.groups
         who = f"{nodes} nodes" if groups is None else f"{nodes} nodes in {len(groups)} groups"
-        claims = ", ".join(f"{name} {value}" for name, value in self.claim.items())
+        claims = ", ".join(
+            f"{name} {format_time(value) if name.startswith('time') else value}" for name, value in self.claim.items()
+        )
         where = self.spec or (self.place.name if isinstance(self.place, Fabric) else "a topology without a spec")
-        return f"{self.collective} of {who} on {where} in {self.kind}{': ' + claims if claims else ''}"
+        sent = {"timed": "timed sends", "together": "concurrent streams", "routed": "routes"}.get(self.kind, self.kind)
+        return f"{self.collective} of {who} on {where} in {sent}{': ' + claims if claims else ''}"
 
     def __str__(self) -> str:
         """Return the heading and the notes, without the sends."""

@@ -120,7 +120,7 @@ class Trees(Movement):
             known = ", ".join(map(str, TREE_COLLECTIVES))
             raise ScheduleError(f"spanning trees are for {known}, not for {self.collective}")
         if self.collective.rooted and self.collective.root is None and self.collective.roots is None:
-            raise ScheduleError(f"the trees of {with_article(self.collective)} need to know its root")
+            raise ScheduleError(f"the trees of {with_article(self.collective)} require its root")
         if self.rate <= 0:
             raise ScheduleError(f"the rate of a tree must be positive, not {self.rate}")
         trees, edges = len(self.root), len(self.tree)

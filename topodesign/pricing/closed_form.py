@@ -225,7 +225,7 @@ def _shortest_cycle(
 
 def _check(topology: Topology) -> None:
     if topology.switches:
-        raise TopologyError("shortest-path schedules need a direct-connect topology, without switches")
+        raise TopologyError("shortest-path schedules require a direct-connect topology, without switches")
     if topology.nodes < 2:
         raise TopologyError("a collective requires at least 2 nodes")
     if topology.degree > _MOST_PORTS:

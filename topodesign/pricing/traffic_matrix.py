@@ -123,7 +123,7 @@ def _draw_matrix(found: re.Match[str], nodes: int, tokens: int, seed: int) -> In
     several = int(found["k"])
     if several > nodes or nodes * nodes * tokens > _MOST_DRAWN:
         what = f"{several} different experts are more than {nodes} nodes have"
-        raise ParameterError(what if several > nodes else "so many tokens take too long to draw; give fewer")
+        raise ParameterError(what if several > nodes else "that many tokens take too long to draw; give fewer")
     matrix = np.zeros((nodes, nodes), dtype=np.int64)
     for row in range(nodes):  # the largest K with Gumbel noise are as drawn one after the other, by shares of the rest
         scores = np.log(shares) + rng.gumbel(size=(tokens, nodes))
@@ -190,7 +190,7 @@ def _place_matrix(fabric: Fabric, matrix: IntArray) -> Demand:
     demand[np.ix_(fabric.compute, fabric.compute)] = matrix
     np.fill_diagonal(demand, 0)
     if not demand.any():
-        raise ParameterError("nothing leaves its node; give a matrix with numbers beside its diagonal")
+        raise ParameterError("no data leaves its node; the matrix requires numbers off its diagonal")
     if demand.astype(object).sum() > _MOST_TOGETHER:
         raise ParameterError(f"all traffic together is at most {_MOST_TOGETHER} pieces; take larger ones")
     return Demand(demand, Fraction(1))

@@ -8,7 +8,8 @@ from typing import Any
 
 from topodesign.base.cost import Cost
 from topodesign.base.declared import Declared, Key, key, keys_of
-from topodesign.base.units import format_rate
+from topodesign.base.records import shorten_text
+from topodesign.base.units import format_factor, format_rate
 from topodesign.base.wording import count_noun
 from topodesign.collectives import Collective
 from topodesign.optima.forest.describe import TreeFacts, tree_summary
@@ -120,7 +121,8 @@ class InRounds(InSteps):
         lost = f", {notes.pop(0)}" if Fraction(plan.generator.get("lost", 0)) > 0 else ""
         nodes = len(plan.collective.members(plan.topology.nodes))
         groups = "" if plan.collective.groups is None else f" in {len(plan.collective.groups)} groups"
-        head = f"{plan.collective} on {nodes} nodes{groups}: {cost.steps} steps, y = {cost.bandwidth}"
+        where = "" if plan.spec is None else f"{shorten_text(str(plan.generator.get('alias') or plan.spec))}, "
+        head = f"{plan.collective} on {where}{nodes} nodes{groups}: {cost.steps} steps, {format_factor(cost.bandwidth)}"
         moved = plan.flow
         sends = f"{moved.sends} sends"
         if moved.fold is not None:
@@ -129,7 +131,7 @@ class InRounds(InSteps):
         size = f"{sends}, {count_noun(moved.units, 'unit')} per shard, method {plan.generator['method']}, verified"
         alias = plan.generator.get("alias")
         named = [] if alias is None else [f"{alias}: {plan.spec}"]
-        return "\n".join([f"{head} = {float(cost.bandwidth):.6f}{lost}", size, *named, written, *notes])
+        return "\n".join([f"{head}{lost}", size, *named, written, *notes])
 
 
 class OverTrees(Scheduled):

@@ -13,12 +13,11 @@ from rich.text import Text
 
 from topodesign.base.fitted import columns_of, wrap_text
 from topodesign.base.records import Result, Table
-from topodesign.base.wording import count_noun
 
 _PLAIN_WIDTH = 160
 _NAME_WIDTH = 40  # columns that a name of fair length takes
 _LIST_WIDTH = 24  # columns that a list of words takes where there is little room
-_SHORT_NAME = 12  # columns that a name may take and stay in its row
+_LABELS = (28, 20, 17, 12)  # columns that a name may take in its row where there is little room: the first that fits
 
 
 def print_result(result: Result, console: Console | None = None) -> None:
@@ -29,10 +28,10 @@ def print_result(result: Result, console: Console | None = None) -> None:
 def print_table(table: Table, console: Console) -> None:
     """Print a table, the best values green and comparisons dim.
 
-    Where there is too little room for all columns the figures stay whole: the texts of the last one stand below, by
-    number, unless they are short; spare columns without room even then are omitted, which a line reports.
-    What is too wide without them comes in several tables. A name without blanks, such as a spec, is one line if it
-    fits, so that it can be copied, else it is broken at its commas.
+    If there is too little room for all columns the figures stay whole: rows are labelled by the part of their name
+    before a colon, or by a number if that is long, too, with the names below; spare columns without room even then
+    are omitted, which a line reports. What is too wide without them comes in several tables. A name without blanks,
+    such as a spec, is one line if it fits, so that it can be copied; otherwise it is broken at its commas.
     """
     if not console.is_terminal:
         console.width = columns_of(console.file) or _PLAIN_WIDTH
@@ -47,20 +46,22 @@ def print_table(table: Table, console: Console) -> None:
     if table.titled and whole + others > console.width:
         table = _fold_table(table)
         others = _width(table, console) - longest
-    left_out = ""
+    hidden, room = "", console.width
     if not table.titled or whole + others <= console.width:
         console.print(_draw_table(table, console.width - others), highlight=False)
     else:
-        numbered = table if longest <= _SHORT_NAME else _number_texts(table)
-        shown = _with_room(numbered, console)
-        left_out = _name_hidden(table, shown, min(whole + others, _width(numbered, console)))
+        needed = [place for place, title in enumerate(table.columns) if title not in table.spare]
+        fitting = (one for most in _LABELS if _width(_only(one := _label_rows(table, most), needed), console) <= room)
+        labelled = next(fitting, _label_rows(table, _LABELS[-1]))
+        shown = _with_room(labelled, console)
+        wide = _width(_label_rows(table, _LABELS[0]), console)
+        hidden = _name_hidden(table, shown, min(whole + others, wide))
         _print_parts(shown, console)
-        if numbered is not table:
-            _print_names(table, console)
+        _print_names(table, labelled, console)
     if table.footnote:
         console.print(table.foot(console.width), highlight=False, markup=False, soft_wrap=True)
-    if left_out:
-        console.print(replace(table, footnote=left_out).foot(console.width), highlight=False, soft_wrap=True)
+    if hidden:
+        console.print(replace(table, footnote=hidden).foot(console.width), highlight=False, soft_wrap=True)
 
 
 def _fold_table(table: Table) -> Table:
@@ -76,12 +77,7 @@ def _fold_table(table: Table) -> Table:
 def _name_hidden(table: Table, shown: Table, width: int) -> str:
     """Name the hidden columns and the width to see them; or return nothing."""
     titles = [title for title in table.columns[:-1] if title not in shown.columns]
-    if not titles:
-        return ""
-    return (
-        f"no room for {count_noun(len(titles), 'column')}: {', '.join(titles)}; a terminal of {width} columns "
-        f"(COLUMNS={width}) shows {'it' if len(titles) == 1 else 'them'}, and so does --json"
-    )
+    return f"hidden: {', '.join(titles)} (COLUMNS={width} shows {'it' if len(titles) == 1 else 'them'})" * bool(titles)
 
 
 def _print_parts(table: Table, console: Console) -> None:
@@ -95,14 +91,17 @@ def _print_parts(table: Table, console: Console) -> None:
         others = others[count:]
 
 
-def _print_names(table: Table, console: Console) -> None:
-    """Print each text of the last column once, with its number."""
-    names = [cells[-1] for cells in table.rows]
-    first = {name: place for place, name in reversed(list(enumerate(names)))}
-    indent = len(str(len(first))) + 2
-    for number, name in enumerate(dict.fromkeys(names), start=1):
-        text = "\n".join(wrap_text(f"{number:<{indent}}{name}", console.width, indent))
-        console.print(Text(text, _style(table, first[name])), soft_wrap=True, highlight=False)
+def _print_names(table: Table, labelled: Table, console: Console) -> None:
+    """Print the name of each label that is not the name, once."""
+    named: dict[str, tuple[str, int]] = {}
+    for place, (row, short) in enumerate(zip(table.rows, labelled.rows, strict=True)):
+        if row[-1] != short[-1]:
+            named.setdefault(row[-1], (short[-1], place))
+    indent = max((len(label) + 2 for label, _ in named.values()), default=0)
+    for name, (label, place) in named.items():
+        text = f"{label:<{indent}}{name.removeprefix(f'{label}: ')}"
+        lines = "\n".join(wrap_text(text, console.width, indent))
+        console.print(Text(lines, _style(table, place)), soft_wrap=True, highlight=False)
 
 
 def _with_room(table: Table, console: Console) -> Table:
@@ -121,21 +120,27 @@ def _only(table: Table, kept: Sequence[int]) -> Table:
     return replace(table, columns=tuple(table.columns[place] for place in kept), rows=rows)
 
 
-def _number_texts(table: Table) -> Table:
-    """Replace the last column's texts by numbers, equal for equal texts."""
-    number = {name: str(row) for row, name in enumerate(dict.fromkeys(cells[-1] for cells in table.rows), start=1)}
-    rows = tuple((*cells[:-1], number[cells[-1]]) for cells in table.rows)
-    return replace(table, columns=(*table.columns[:-1], "row"), rows=rows)
+def _label_rows(table: Table, most: int) -> Table:
+    """Replace names of rows by what is before their colon, and long ones by a number."""
+    names = list(dict.fromkeys(cells[-1] for cells in table.rows))
+    heads = [name.partition(": ")[0] for name in names]
+    labels: dict[str, str] = {}
+    for name, head in zip(names, heads, strict=True):
+        if len(head) <= most and heads.count(head) == 1:
+            labels[name] = head
+        else:
+            labels[name] = f"({1 + sum(label.startswith('(') for label in labels.values())})"
+    return replace(table, rows=tuple((*cells[:-1], labels[cells[-1]]) for cells in table.rows))
 
 
 def _draw_table(table: Table, room: int | None = None) -> rich.table.Table:
     """Return a rich table; without titles it lists names and meanings."""
     if table.titled:
-        drawn = rich.table.Table(box=box.SIMPLE, pad_edge=False, header_style="bold")
+        drawn = rich.table.Table(box=box.SIMPLE, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold")
     else:
         drawn = rich.table.Table(box=None, show_header=False, pad_edge=False)
     for place, title in enumerate(table.columns):
-        left, last = title in table.words or title == "row", place == len(table.columns) - 1
+        left, last = title in table.words, place == len(table.columns) - 1
         style = "" if table.titled or place else "bold"
         overflow: OverflowMethod = "fold" if last else "ellipsis"
         drawn.add_column(title, justify="left" if left else "right", no_wrap=not last, overflow=overflow, style=style)

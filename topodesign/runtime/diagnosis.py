@@ -108,9 +108,9 @@ class Diagnosis(Result):
             "not connected": "some ranks could not be connected",
             "failed": "the run failed",
             "not loaded": "no program was loaded",
-            "no log": "there is no line of NCCL, RCCL or MSCCL++ in it",
+            "no log": "no line of NCCL, RCCL or MSCCL++",
         }[self.verdict]
-        return f"{what}{f' ({self.runtime})' if self.runtime else ''}"
+        return f"log of {count_noun(self.lines, 'line')}: {what}{f' ({self.runtime})' if self.runtime else ''}"
 
     def __str__(self) -> str:
         lines = [self.heading()]

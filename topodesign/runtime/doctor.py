@@ -402,4 +402,4 @@ def _advice(reading: _Reading, runtime: str, verdict: Verdict, calls: tuple[Call
     if runtime == "rccl" and verdict == "ran nothing" and (fitting or reading.about is None):
         yield "RCCL uses programs on machines that it knows, and says nothing elsewhere: set RCCL_MSCCL_FORCE_ENABLE=1"
     if verdict in {"ran nothing", "ran for some calls"} and reading.about is None:
-        yield "name the program with --program, and each kind of calls is held against what it is for"
+        yield "pass the program with --program to compare the calls with it"

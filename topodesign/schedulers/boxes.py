@@ -283,7 +283,7 @@ def _sends(request: Request, fabric: Fabric, made: _Made, times: LinkTimes, unit
     start, end = made.flights.start[hop], made.flights.end[hop]
     scale, ticks = units // (made.chunks * each), made.times.tick / times.tick
     if ticks.denominator > 1:
-        raise TooLargeError("the halves of this allreduce have no common tick; say --set chunks=")
+        raise TooLargeError("the halves of this allreduce have no common tick; use --set chunks=")
     lo, hi = ((chunk * each + column[row]) * scale for column in (base.lo, base.hi))
     columns = (start * int(ticks), end * int(ticks), topology.src[link], topology.dst[link], base.node[row], lo, hi)
     own = LinkTimes(times.tick, times.latency[order], times.per_unit[order])

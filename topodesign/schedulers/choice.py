@@ -12,7 +12,7 @@ from topodesign.base.claims import THE_LEAST, Claim, Of
 from topodesign.base.cost import Cost
 from topodesign.base.errors import InfeasibleError, ParameterError, TopologyError
 from topodesign.base.options import format_option
-from topodesign.base.units import format_rate
+from topodesign.base.units import format_factor, format_rate
 from topodesign.collectives import Collective
 from topodesign.fabrics.part import select_part
 from topodesign.plans.flow import Flow
@@ -144,10 +144,8 @@ def _note_trees(best: Plan, trees: list[Plan]) -> Plan:
     for plan in trees:
         factor = plan.topology.degree * plan.fabric.unit / plan.claim["algorithmic_bandwidth"]
         if factor < best.claim["bandwidth"]:
-            gain = f"{float(best.claim['bandwidth'] / factor - 1):.1%}"
-            return best.saying(
-                f"for large data --algorithm forest is {gain} faster: trees of y = {factor}; --size chooses"
-            )
+            gain, words = f"{float(best.claim['bandwidth'] / factor - 1):.1%}", format_factor(Fraction(factor))
+            return best.saying(f"for large data --algorithm forest is {gain} faster: {words}; --size chooses")
     return best
 
 
@@ -318,11 +316,11 @@ def _add_notes(best: Plan, made: list[Plan], others: list[Plan]) -> Plan:
         told |= {"least": str(max(proved)), "lost": str(best.claim["bandwidth"] - max(proved))}
     lost, at_most = (Fraction(told.get(name, 0)) for name in ("lost", "lost_at_most"))
     if lost > 0:
-        bound = f" (Theorem 21: at most {float(at_most):.6f})" if at_most else ""
+        bound = f" (Theorem 21: at most {float(at_most):.4f})" if at_most else ""
         than = THE_LEAST if "least" in told else "without a limit on chunks"
-        notes.append(f"{float(lost):.6f} more than {than}{bound}")
+        notes.append(f"{float(lost):.4f} more than {than}{bound}")
     notes += [
-        f"with --set steps={more['steps']}: y = {more['bandwidth']} = {float(Fraction(more['bandwidth'])):.6f}"
+        f"with --set steps={more['steps']}: {format_factor(Fraction(more['bandwidth']))}"
         for more in next((plan.generator["more_steps"] for plan in made if "more_steps" in plan.generator), ())
     ]
     beside = [(_method(plan), cost_in(plan)) for plan in others]
@@ -331,7 +329,7 @@ def _add_notes(best: Plan, made: list[Plan], others: list[Plan]) -> Plan:
             {"method": name, "steps": cost.steps, "bandwidth": str(cost.bandwidth)} for name, cost in beside
         ]
     for name, cost in beside:
-        notes.append(f"with --algorithm {name}: {cost.steps} steps, y = {cost.bandwidth} = {float(cost.bandwidth):.6f}")
+        notes.append(f"with --algorithm {name}: {cost.steps} steps, {format_factor(cost.bandwidth)}")
     return replace(best, generator=told, notes=(*best.notes, *notes))
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from topodesign.base.errors import ParameterError, TopologyError
+from topodesign.base.units import format_factor
 from topodesign.collectives import ALLGATHER, ALLREDUCE, REDUCE_SCATTER, Collective
 from topodesign.plans.build import build_steps, check_rows
 from topodesign.plans.flow import Flow
@@ -79,7 +80,7 @@ def _make(request: Request) -> list[Plan]:
     plan = plan_rounds(topology, defer_schedule(topology, collective, progress=request.progress), "deferred")
     least, found = price(topology if collective.reduces else topology.transpose()), cost_in(plan)
     if found.steps == least.steps and found.bandwidth > least.bandwidth:
-        note = f"by SPFF, which is cheaper than the deferred schedule that was found (y = {found.bandwidth})"
+        note = f"by SPFF, which is cheaper than the deferred schedule that was found ({format_factor(found.bandwidth)})"
         plan = replace(plan_rounds(topology, spff(topology, collective), "spff"), notes=(note,))
     return [plan]
 

@@ -302,7 +302,7 @@ def collect_demand(request: Request, *, forwarding: bool = False) -> Asked:
                 "--forward cannot be combined with --group: groups send over links of their own; remove one"
             )
         if len(set(map(len, request.among.groups or ()))) > 1:
-            raise ParameterError("groups of different sizes have blocks of different sizes; say --traffic for each")
+            raise ParameterError("groups of different sizes have blocks of different sizes; use --traffic for each")
         return Asked(where, topology, request.among)
     if request.root is None or not collective.rooted:
         return Asked(where, topology, collective)

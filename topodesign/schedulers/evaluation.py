@@ -180,7 +180,7 @@ class Evaluation(Result, PlanPrices):
         bounds = self.workload.fastest(self.bounds)
         for size, time, least in zip(self.workload.sizes, self.allreduce, bounds, strict=True):
             rows.append((f"allreduce {format_size(size)}", f"{format_time(time)} (bound {format_time(least)})"))
-        return Table(self.name, ("", " "), tuple(rows), frozenset(("", " ")))
+        return Table(f"{self.name}; {self.workload.setting}", ("", " "), tuple(rows), frozenset(("", " ")))
 
     def _shortest_cycle(self) -> str:
         """Return the girth as text, undirected for duplex topologies."""
@@ -359,7 +359,7 @@ def evaluate_topology(
     --------
     >>> from topodesign import evaluate_topology
     >>> print(evaluate_topology("torus(4,4)", sizes="1GB"))
-    torus(4,4)
+    torus(4,4); alpha 10us, 100Gbps per node
     nodes              16
     degree             4
     steps              4 (bound 3)

@@ -159,7 +159,7 @@ class Request:
     def step_alpha(self) -> Fraction:
         """Latency of a step in seconds, equal for all steps."""
         if isinstance(self.alpha, str):
-            raise ParameterError(f"a topology says no latencies of its links; give one in place of '{self.alpha}'")
+            raise ParameterError(f"a topology has no latencies of its links; give one in place of '{self.alpha}'")
         return ALPHA if self.alpha is None else self.alpha
 
     @cached_property

@@ -154,7 +154,7 @@ class ScheduleList(Result):
         where = self.place.name if isinstance(self.place, Fabric) else self.place.spec or "a topology without a spec"
         limits = f"up to {count_noun(self.most_chunks, 'chunk')}"
         if self.method == "pipeline":
-            return f"{self.collective} in rounds on {where}, {limits}; over trees y is not below {self.bound}"
+            return f"{self.collective} in rounds on {where}, {limits}; BW factor over trees at least {self.bound}"
         proven = ALL_PROVEN if self.proven else NOT_ALL_PROVEN
         return f"{self.collective} on {where}, {limits} and {self.most_steps} steps: {proven}"
 
@@ -182,7 +182,7 @@ class ScheduleList(Result):
                     *(f"{format_time(own)}{'*' * mark}" for own, mark in zip(one.times, best, strict=True)),
                 )
             )
-        middle = ("y", "trees") if pipes else ("rounds", "y", "proof")
+        middle = ("BW factor", "trees") if pipes else ("rounds", "BW factor", "proof")
         columns = ("chunks", "steps", *middle, FASTEST_FROM, *map(format_size, self.sizes))
         notes = [f"not settled: {'; '.join(map(str, self.unsettled))}"] if self.unsettled else []
         if len(rows) < len(self.schedules):

@@ -75,7 +75,7 @@ def _units_and_limits(topology: Topology, chunks: int | None) -> tuple[int, list
     check_chunks(chunks)
     loads = layer_loads(topology)
     if int(np.diff(topology.indptr).max()) > 64:
-        raise TopologyError("explicit SPFF schedules need at most 64 distinct neighbours a node")
+        raise TopologyError("explicit SPFF schedules require at most 64 distinct neighbours a node")
     units = _fewest_units(topology, loads, chunks)
     if chunks is not None and units > chunks:
         return _best_units(topology, loads, chunks)
@@ -148,7 +148,7 @@ def unequal_spff(
     exact = math.lcm(*(share.denominator for *_, shares in splits for share in shares))
     units = min(exact, chunks or exact)
     if units >= MAX_UNITS:
-        raise TooLargeError(f"the exact splits need {units} units per shard, which is too many; limit the chunks")
+        raise TooLargeError(f"the exact splits require {units} units per shard, which is too many; limit the chunks")
     return _schedule(topology, _round_splits(topology, splits, units), units, steps), _bandwidth(topology, splits)
 
 

@@ -171,7 +171,8 @@ class StepTime(Result):
     @property
     def claims(self) -> tuple[Claim, ...]:
         """Claims on the seconds among placements."""
-        return (Claim(Of.TIME, self.seconds, Among.LAYOUTS, Proof.LISTED, self.seconds, f"{self.priced} were priced"),)
+        tried = count_noun(self.priced, "placement")
+        return (Claim(Of.TIME, self.seconds, Among.LAYOUTS, Proof.LISTED, self.seconds, tried),)
 
     def heading(self) -> str:
         """Return a title with the seconds and their components."""
@@ -193,14 +194,14 @@ class StepTime(Result):
             )
             for one in self.sent
         )  # fmt: skip
-        foot = [f"not below {format_time(self.bound)} in this layout, whatever the ways; {self.claims[0]}"]
+        foot = [f"lower bound of this placement: {format_time(self.bound)}; {self.claims[0]}"]
         if self.before != self.seconds:
-            foot.insert(0, f"in the order of the nodes {format_time(self.before)}")
+            foot.insert(0, f"with ranks in node order: {format_time(self.before)}")
         return Table(
             self.heading(),
-            ("count", "collective", "for", "groups", "size", "takes", "bound", "way"),
+            ("count", "collective", "for", "groups", "size", "time", "bound", "algorithm"),
             rows,
-            words=frozenset(("collective", "for", "way")),
+            words=frozenset(("collective", "for", "algorithm")),
             spare=frozenset(("bound", "for")),
             footnote="\n".join(foot),
         )

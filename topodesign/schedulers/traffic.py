@@ -219,11 +219,13 @@ def _add_notes(
     moved = Flows(tuple(join_links(one.having(clock=one.timing._replace(begin=own.begin))) for one, own in begun))
     tick = shared[0].timing.tick
     bound = bound_together(tenants, [made.bound for made in alone], shared[0].units) * tick
-    notes = [f"no plan of these streams and chunks is faster than {format_time(bound)}"]
+    notes = [f"lower bound for these streams and chunks: {format_time(bound)}"]
     if moved.time == bound:
-        notes = ["no plan of these streams and chunks is faster"]
+        notes = ["optimal (proven): least time among plans of these streams and chunks"]
     elif bound:
-        notes = [f"{float(moved.time / bound):.4f} times {format_time(bound)}, which no plan of these streams beats"]
+        notes = [
+            f"within {float(moved.time / bound - 1):.2%} of the lower bound for these streams: {format_time(bound)}"
+        ]
     for number, (one, made, tenant) in enumerate(zip(shared, alone, tenants, strict=True)):
         begin = f" from {format_time(tenant.begin * tick)} on" if tenant.begin else ""
         took = format_time(one.time - tenant.begin * tick)
@@ -231,7 +233,7 @@ def _add_notes(
     ends = Fraction(0)
     for tenant, made in sorted(zip(tenants, alone, strict=True), key=lambda pair: pair[0].begin):
         ends = max(ends, tenant.begin * tick) + made.timed.time
-    notes.append(f"one after the other they would be done after {format_time(ends)}")
+    notes.append(f"in sequence: {format_time(ends)}")
     notes += rounding(request, tenants[0].more)
     generator = {
         "method": "tacos",

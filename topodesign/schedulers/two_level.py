@@ -38,7 +38,7 @@ def _make(request: Request) -> list[Plan]:
         fabric = replace(fabric, multicast=frozenset(), aggregation=frozenset())
     boxes = boxes_of(fabric)
     if boxes is None:
-        raise InfeasibleError("two levels need boxes with as many nodes each, named box0/gpu0, box0/gpu1 and so on")
+        raise InfeasibleError("two levels require boxes with as many nodes each, named box0/gpu0, box0/gpu1 and so on")
     between = _stage(fabric, ALLREDUCE, list(zip(*boxes, strict=True)))
     made = []
     for copies, adds in dict.fromkeys([(False, False), (True, False), (True, True)]):
@@ -113,7 +113,7 @@ def _make_one_shot(request: Request) -> list[Plan]:
     switches copy, a node may send once. MSCCL++ and TensorRT-LLM call it so; their two-shot is ``--algorithm direct``.
     """
     if len(request.fabric.compute) < 2:
-        raise InfeasibleError("one node alone needs no one-shot")
+        raise InfeasibleError("one node alone requires no one-shot")
     gathers = request.asking(ALLGATHER)
     ways = [spanning_plan(gathers, "one-shot", stars)]
     if request.fabric.multicast and not request.by_ranks:

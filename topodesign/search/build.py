@@ -158,7 +158,7 @@ def _workers(jobs: int | None, scheduler: str | None) -> Iterator[tuple[Executor
     try:
         from distributed import Client  # noqa: PLC0415  heavy, and an optional extra
     except ImportError:
-        raise ParameterError("--scheduler needs Dask: pip install 'topodesign[cluster]'") from None
+        raise ParameterError("--scheduler requires Dask: pip install 'topodesign[cluster]'") from None
     try:
         client = Client(scheduler, timeout=_PATIENCE)
     except (OSError, ValueError) as error:
@@ -261,7 +261,7 @@ def _result(text: str, where: str) -> tuple[Task, list[Row]]:
         return Task(as_count(nodes, "nodes"), as_count(degree, "degree"), Stage(stage)), [read_row(row) for row in rows]
     except (TypeError, ValueError, AttributeError) as error:
         why = f": {error}" if isinstance(error, FileFormatError) else ""
-        raise CatalogError(f"{where}: this is not a result of a task{why}; remove the file to start anew") from None
+        raise CatalogError(f"{where}: this is not a result of a task{why}; remove the file to start again") from None
 
 
 def _check_line(line: bytes) -> str | None:

@@ -25,6 +25,7 @@ from topodesign.base.errors import TooLargeError, TopologyError
 from topodesign.base.progress import Progress, iterate_with_progress, tell
 from topodesign.base.records import Result, shorten_text
 from topodesign.base.spec import LONGEST_SPEC, Spec, parse
+from topodesign.base.units import format_factor
 from topodesign.catalog.idle import idle_row, with_idle_ports
 from topodesign.catalog.lookup import Catalog, as_catalog
 from topodesign.catalog.price import price_topology
@@ -78,7 +79,7 @@ class Left(Declared):
         cabling = "duplex" if self.target.duplex else "simplex"
         return (
             f"{self.target.nodes}/{self.target.degree} {cabling}, {self.collective}: {self.operation} has "
-            f"{self.cost.steps} steps, y {float(self.cost.bandwidth):.4f}: {shorten_text(self.spec)}"
+            f"{self.cost.steps} steps, {format_factor(self.cost.bandwidth)}: {shorten_text(self.spec)}"
         )
 
 

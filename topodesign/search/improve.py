@@ -32,6 +32,7 @@ from topodesign.base.options import read, takes
 from topodesign.base.progress import Share
 from topodesign.base.records import Result
 from topodesign.base.units import Quantity, as_time
+from topodesign.base.wording import count_noun
 from topodesign.base.work_options import ImproveOptions
 from topodesign.catalog.exchange import OBJECTIVES, Exchange
 from topodesign.catalog.files import degrees_of_grid, get_stored_path, make_directory, read_rows, write_rows
@@ -104,7 +105,8 @@ class Improvement(Result):
     def heading(self) -> str:
         """Return the counts, and the time and gain of each kind of search."""
         new = len(self.rows) + len(self.kept)
-        head = f"{self.turns} searches: {new} new rows, ratios to the bound lower by {self.gain:.3f} in all"
+        head = f"{count_noun(self.turns, 'search', 'searches')}: {count_noun(new, 'new row')}; "
+        head += f"sum of ratios to the bound {-self.gain:+.3f}"
         each = [f"  {one.name}: {one.searches} in {one.seconds:.1f} s, gain {one.gain:.3f}" for one in self.strategies]
         return "\n".join([head, *each])
 

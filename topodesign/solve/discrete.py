@@ -88,7 +88,7 @@ class Discrete:
         self._answer = _WORKER.ask(self._parts | {"seconds": seconds, "jobs": jobs, "seed": seed})
         if "missing" in self._answer:
             raise MissingLibraryError(
-                f"an exact search needs {self._answer['missing']}: pip install 'topodesign[exact]'"
+                f"an exact search requires {self._answer['missing']}: pip install 'topodesign[exact]'"
             )
         if "fault" in self._answer:
             raise ValueError(f"the solver refuses this: {self._answer['fault']}")

@@ -185,7 +185,7 @@ def _bare(text: str) -> SpecError | FileFormatError:
     kind = kind_of(Path(name))
     if kind is None:
         return SpecError(_unknown(name), text, 0)
-    return FileFormatError(f"{name}: this is {kind.one}, and no spec; a file needs an ending, or a slash before it")
+    return FileFormatError(f"{name}: this is {kind.one}, and no spec; a file requires an ending, or a slash before it")
 
 
 def _unknown(name: str) -> str:

@@ -135,7 +135,7 @@ class Symmetry:
                     "which is not a link of that capacity"
                 )
             if np.any(switch[generator] != switch):
-                raise TopologyError(f"generator {number} takes a switch to a node that is none")
+                raise TopologyError(f"generator {number} maps a switch to a node")
         missing = np.flatnonzero(self.represented_by < 0)
         if len(missing):
             raise TopologyError(f"node {missing[0]} is the image of no representative")

@@ -187,7 +187,7 @@ def test_links_that_differ_are_told() -> None:
     network, notes = network_of(made.program, made.options)
     assert notes == []
     assert network.ranks == 3
-    with pytest.raises(ParameterError, match="need a place"):
+    with pytest.raises(ParameterError, match="require a place"):
         network_of(made.program, Options("astra-sim", "x"))
 
 

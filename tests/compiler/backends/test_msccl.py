@@ -109,7 +109,7 @@ def test_what_no_device_has_is_refused_and_what_is_much_is_warned_of() -> None:
     assert not any("bytes of scratch" in text for text in reported(adding()).warnings)
     with pytest.raises(ParameterError, match=r"bytes of scratch on a rank; use less --set max-size="):
         adding(max_size=4 * MOST_SCRATCH)
-    with pytest.raises(ParameterError, match=r"need --set max-size="):
+    with pytest.raises(ParameterError, match=r"require --set max-size="):
         adding(min_size="8GiB")
     assert sizes(adding(min_size="4GiB", max_size="8GiB")) == (2**32, 2**33)
 
@@ -118,7 +118,7 @@ def test_what_no_device_has_is_refused_and_what_is_much_is_warned_of() -> None:
 
 
 def test_msccl_executor_holds_64_steps_unless_built_for_more() -> None:
-    with pytest.raises(InfeasibleError, match=r"msccl-executor allows 64 steps per threadblock.*needs 78 or more"):
+    with pytest.raises(InfeasibleError, match=r"msccl-executor allows 64 steps per threadblock.*requires 78 or more"):
         made("uniring(1,40)", runtime="msccl-executor")
     usage = reported(made("uniring(1,40)", runtime="msccl-executor-256")).usage
     assert usage is not None

@@ -46,7 +46,7 @@ def test_right_plans_pass_and_false_claims_do_not(kind: str) -> None:
         assert [problem for problem in false.problems if "claimed" in problem] == list(false.problems) != []
         assert false.heading().startswith(f"{plan.collective}: WRONG")
         assert f"\n  {false.problems[0]}" in str(false)
-        with pytest.raises(ScheduleError, match="the plan is wrong: the claimed"):
+        with pytest.raises(ScheduleError, match="the plan is invalid: the claimed"):
             verify_or_raise(false.plan)
     unknown = verify(replace(plan, claim={"song": Fraction(1)}))
     assert "'song'" in "".join(unknown.problems)

@@ -52,7 +52,7 @@ def test_compare_has_the_same_step() -> None:
     assert ports == 3
     assert found.contenders[0].step is not None
     assert found.contenders[0].step.seconds == alone.seconds
-    assert "training step" in found.table().columns
+    assert any(title.startswith("training step") for title in found.table().columns)
     with pytest.raises(ParameterError, match="has 8 ranks"):
         compare(["best"], nodes=16, degree=4, step=MODEL)
 
@@ -78,7 +78,7 @@ def test_a_list_of_collectives_costs_what_pareto_and_design_say(monkeypatch: pyt
 
 
 def test_what_is_wrong_is_said() -> None:
-    with pytest.raises(ParameterError, match="give a list of networks"):
+    with pytest.raises(ParameterError, match="expected a list of networks"):
         compare_steps(MODEL, [])
     with pytest.raises(ParameterError, match="not for a plan or a method"):
         compare_steps(MODEL, ["torus(2,4)@ring"])

@@ -196,7 +196,7 @@ def test_wrong_arguments_are_told_without_lines(name: str, value: Any, said: str
 def test_unknown_arguments_and_nothing_at_all_are_refused() -> None:
     with pytest.raises(ParameterError, match="unknown field 'ports'; did you mean 'degree'"):
         design(**(ARGUMENTS | {"ports": 3}))
-    with pytest.raises(ParameterError, match="give a request or its file"):
+    with pytest.raises(ParameterError, match="expected a request, its file"):
         design()
 
 

@@ -165,7 +165,7 @@ def test_what_is_chosen_is_shown(browser: Any, tmp_path: Path) -> None:
     # every point says its exact figures, and chooses when it is clicked on
     for place, entry in enumerate(found):
         point = find(browser, f".chart [data-pick='{place}']")
-        assert f"y = {entry.mean.bandwidth} " in point.find_element("css selector", "title").get_attribute(
+        assert f"BW factor {entry.mean.bandwidth}" in point.find_element("css selector", "title").get_attribute(
             "textContent"
         )
         point.find_element("css selector", "use").click()

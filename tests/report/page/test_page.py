@@ -112,12 +112,12 @@ def test_an_answer_holds_exact_figures_of_every_choice(pages: dict[str, Page]) -
     for place, entry in enumerate(found):
         figures, cost = facts(page, place), price(entry.spec)
         assert figures["Steps"] == str(cost.steps)
-        assert Fraction(figures.get("Bandwidth factor y", "0")) in {0, cost.bandwidth}
+        assert Fraction(figures.get("Bandwidth factor", "0")) in {0, cost.bandwidth}
         for size, time in zip(("1MiB", "1GB"), evaluate(entry.spec, sizes=["1MiB", "1GB"]).allreduce, strict=True):
             assert Fraction(figures[f"Allreduce of {size}"].removesuffix(" s")) == time
     chart = next(part for part in every_part(page) if part["part"] == "chart" and part["chooses"])
     texts = chart["series"][0]["texts"]
-    assert all(f"y = {one.mean.bandwidth} = " in text for one, text in zip(found, texts, strict=True))
+    assert all(f"BW factor {one.mean.bandwidth}" in text for one, text in zip(found, texts, strict=True))
     told = next(part for part in every_part(page) if part["part"] == "table" and "next by" in part["columns"])
     assert [row[-1] for row in told["rows"][1:]] == list(
         dict.fromkeys(one.entry.spec for one in found.runners_up or ())
@@ -127,7 +127,7 @@ def test_an_answer_holds_exact_figures_of_every_choice(pages: dict[str, Page]) -
 
 def test_a_topology_and_a_fabric_hold_their_exact_figures(pages: dict[str, Page]) -> None:
     figures = facts(pages["topology"])
-    assert (figures["Steps"], Fraction(figures["Bandwidth factor y"])) == (
+    assert (figures["Steps"], Fraction(figures["Bandwidth factor"])) == (
         str(price("circulant(12,2,3)").steps),
         price("circulant(12,2,3)").bandwidth,
     )
@@ -149,7 +149,7 @@ def test_a_topology_costs_what_the_cheaper_schedules_do() -> None:
     page, found = report_page(spec), evaluate(spec)
     told = facts(page)
     assert found.methods == ("deferred",)
-    factors = (told["y of the reduce-scatter"], told["y of the allgather"])
+    factors = (told["BW factor of reduce-scatter"], told["BW factor of allgather"])
     assert factors == tuple(str(cost.bandwidth) for cost in found.cheapest)
     assert told["Allreduce of 1MiB"] == f"{found.allreduce[0]} s"
     assert "by deferred schedules" in page.html()

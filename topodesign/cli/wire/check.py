@@ -33,7 +33,7 @@ def command(plan: Path, seed: int, output: Path | None, **options: Any) -> int:
     Example: topodesign wire check plan.json --lldp observed_testbed.csv
     """
     if sum(options[name] is not None for name in SOURCES) != 1:
-        raise click.UsageError(f"Give one of {', '.join(map(flag_of, SOURCES))}.")
+        raise click.UsageError(f"Use one of {', '.join(map(flag_of, SOURCES))}.")
     result = check_wiring(plan, seed=seed, **options)
     if output is not None:
         save_wiring(result.proposal.after, output)

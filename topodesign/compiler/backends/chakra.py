@@ -158,7 +158,7 @@ class Chakra(Backend):
         if expected["notes"]:
             time = format_time(Fraction(expected["simulator_ns"], 10**9))
             other = _simulate_plan(plan, options, expected)
-            yield f"so {time} is of that network, and not of the links that there are{other}"
+            yield f"{time} is the time of that network, not of the real links{other}"
 
     def parse(self, files: Files, options: Options) -> tuple[Trace, ...]:  # noqa: ARG002
         """Parse the traces as simulators do; return the collective's."""
@@ -281,7 +281,7 @@ def _classes() -> tuple[Any, Any]:
     try:
         from google.protobuf import descriptor_pb2, descriptor_pool, message_factory  # noqa: PLC0415  an extra
     except ImportError:
-        raise MissingLibraryError("traces need protobuf: pip install 'topodesign[chakra]'") from None
+        raise MissingLibraryError("traces require protobuf: pip install 'topodesign[chakra]'") from None
     kinds = descriptor_pb2.FieldDescriptorProto
     file = descriptor_pb2.FileDescriptorProto(name="topodesign/et.proto", package="topodesign_et", syntax="proto3")
     for name, fields in _SCHEMA.items():

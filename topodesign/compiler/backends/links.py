@@ -22,7 +22,7 @@ def network_of(program: Messages, options: Options) -> tuple[Network, list[str]]
     """
     place = options.place
     if place is None:
-        raise ParameterError("traces need a place: a topology or a fabric")
+        raise ParameterError("traces require a place: a topology or a fabric")
     topology = place.topology if isinstance(place, Fabric) else place
     ranks = program.ranks
     rates, alphas = _rates(program, place, topology, options), _alphas(program, place, options)
@@ -40,7 +40,7 @@ def network_of(program: Messages, options: Options) -> tuple[Network, list[str]]
             shape = "Switch"
             notes.append("the simulator's switch stores what it forwards")
         else:
-            notes.append("the simulator knows no such switches: every two ranks have a link of their own here")
+            notes.append("the simulator does not support such switches: here every two ranks have their own link")
     return Network(shape, ranks, float(min(rates) / 2**30), float(max(alphas) * 10**9)), notes
 
 

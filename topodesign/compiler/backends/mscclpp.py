@@ -52,7 +52,7 @@ class Mscclpp(Backend):
         """Return the common divisor of all calls, in aligned pieces."""
         divisor = require_whole(collective, ranks, options.size, width_of(options.dtype))
         if divisor % _ALIGNMENT:
-            raise InfeasibleError(f"MSCCL++ takes multiples of {_ALIGNMENT} bytes, and these calls are none")
+            raise InfeasibleError(f"MSCCL++ takes multiples of {_ALIGNMENT} bytes, and these calls are not")
         return divisor // _ALIGNMENT
 
     def limits(self, options: Options) -> Limits:
@@ -196,11 +196,11 @@ def _document(program: Program, made: OneSided, scratch: list[int], options: Opt
     most = largest_call(program, max(scratch), packets=program.protocol == "LL", double=made.double)
     largest = most if options.max_size is None else options.max_size
     if not max(1, options.min_size) <= largest:
-        raise ParameterError(f"calls from {options.min_size} to {largest} bytes are none")
+        raise ParameterError(f"calls from {options.min_size} to {largest} bytes are not possible")
     if largest > most:
         raise ParameterError(
-            f"calls up to {largest} bytes need a buffer of 2^32 bytes or more, which MSCCL++ cannot address; the plan "
-            f"can be for up to {most} bytes (--set max-size=)"
+            f"calls up to {largest} bytes require a buffer of 2^32 bytes or more, beyond what MSCCL++ "
+            f"addresses; the plan can be for up to {most} bytes (--set max-size=)"
         )
     compared = _count_chunks(program)
     channels, joined = _channels(made), _collect_switched(made)

@@ -110,7 +110,7 @@ def _max_bytes(program: Program, profile: RuntimeProfile, smallest: int, largest
         if largest is not None and largest < smallest:
             raise ParameterError(
                 f"{profile.name} takes scratch for the largest call when it starts, and by default that is "
-                f"one of {largest} bytes: calls from {smallest} bytes on need --set max-size="
+                f"one of {largest} bytes: calls from {smallest} bytes on require --set max-size="
             )
     elif not 1 <= largest < LARGEST_SIZE:
         raise ParameterError(f"the largest call must be from 1 byte to less than 2^63 - 1, not {largest} bytes")

@@ -40,7 +40,7 @@ def assemble(
     """
     most, longest = limits.instructions_per_rank, int(np.diff(operations.first).max())
     if longest > most:
-        raise InfeasibleError(f"some rank needs {longest} instructions, and {most} are allowed; {HELP}")
+        raise InfeasibleError(f"some rank requires {longest} instructions, and {most} are allowed; {HELP}")
     sending = operations.send >= 0
     links = set(zip(operations.rank[sending].tolist(), operations.send[sending].tolist(), strict=True))
     group = _groups(links, limits.blocks_per_channel)

@@ -79,7 +79,7 @@ def program_through_switch(schedule: Trees, options: Options) -> Switched:
     relays = schedule.relays.tolist()
     report = check_movement(schedule.topology, schedule, multicast=relays, aggregation=relays)
     if not report.ok:
-        raise ScheduleError(f"the tree schedule is wrong: {report.problems[0]}")
+        raise ScheduleError(f"the tree schedule is invalid: {report.problems[0]}")
     if not collective.like(*COLLECTIVES):
         known = ", ".join(one.name for one in COLLECTIVES)
         raise InfeasibleError(f"{collective} through a switch is not compiled, but {known}; use --algorithm forest")

@@ -13,7 +13,9 @@ from topodesign.base.errors import MissingLibraryError
 try:
     import torch.distributed as _distributed
 except ImportError:
-    raise MissingLibraryError("running among processes of PyTorch needs it: pip install 'topodesign[torch]'") from None
+    raise MissingLibraryError(
+        "running among processes of PyTorch requires it: pip install 'topodesign[torch]'"
+    ) from None
 if not _distributed.is_available():
     raise MissingLibraryError("this build of PyTorch has no torch.distributed; install another")
 

@@ -235,7 +235,7 @@ class Engine:
         plan = self.plans.load(entry)
         report = verify(plan)
         if not report.ok:
-            raise InfeasibleError(f"{self.plans.folder / entry.plan} is wrong: {report.problems[0]}")
+            raise InfeasibleError(f"{self.plans.folder / entry.plan} is invalid: {report.problems[0]}")
         (transfers,) = list_transfers(plan)
         if transfers.amounts is not None:
             raise InfeasibleError(

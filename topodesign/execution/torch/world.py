@@ -31,7 +31,7 @@ class TorchWorld(World):
         if self._begun:
             if detect_launcher() != "torch":
                 raise ParameterError(
-                    "PyTorch needs a process for every rank; start them: torchrun --nproc-per-node RANKS -m topodesign "
+                    "PyTorch requires a process per rank; start them: torchrun --nproc-per-node RANKS -m topodesign "
                     "run PLAN --transport torch"
                 )
             if cuda:

@@ -253,7 +253,7 @@ def _switches_by(
         said = f"has {name} {format_value(values[other])}" if other in values else f"has no {name}"
         raise FileFormatError(
             f"node {other[:50]!r} {said}, which names neither a host nor a switch; use words such as host and switch, "
-            f"or say --read switch=PATTERN and --read ignore={name}"
+            f"or use --read switch=PATTERN and --read ignore={name}"
         )
     return switches
 
@@ -274,7 +274,7 @@ def _check_node_attribute(name: str, values: Mapping[str, Any], known: bool) -> 
     if (looks and not known) or flags or rated:
         what = "a bandwidth" if rated else "the role"
         raise FileFormatError(
-            f"the attribute {name[:50]!r} of nodes may mean {what}: say --read role={name[:50]} or "
+            f"the attribute {name[:50]!r} of nodes may mean {what}: use --read role={name[:50]} or "
             f"--read ignore={name[:50]}"
         )
 
@@ -348,7 +348,7 @@ class _Edges:
                     self.notes.append(f"capacities are {name}, and compare links only")
             else:
                 raise FileFormatError(
-                    f"the attribute {name[:50]!r} of links may be a bandwidth and says no unit: say "
+                    f"the attribute {name[:50]!r} of links may be a bandwidth and has no unit: use "
                     f"--read capacity={name[:50]}:Gbps (or its unit), or --read capacity={name[:50]} if it only "
                     "compares links"
                 )
@@ -473,7 +473,7 @@ class _Edges:
         number = _number(value)
         if number is not None and not unit:
             raise FileFormatError(
-                f"the attribute {name[:50]!r} of links may be a latency and says no unit: say "
+                f"the attribute {name[:50]!r} of links may be a latency and has no unit: use "
                 f"--read latency={name[:50]}:us (or its unit), or --read ignore={name[:50]}"
             )
         try:
@@ -511,7 +511,7 @@ def _refuse_unknown(unknown: Mapping[str, str]) -> NoReturn:
     if name == "weight":
         why = "and it could be a capacity or a length"
     raise FileFormatError(
-        f"links have the attribute {shown_name!r}; {why}: say --read capacity={shown_name}:Gbps, "
+        f"links have the attribute {shown_name!r}; {why}: use --read capacity={shown_name}:Gbps, "
         f"--read latency={shown_name}:us, or --read ignore={words}"
     )
 

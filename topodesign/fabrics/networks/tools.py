@@ -206,7 +206,7 @@ def read_astra(data: dict[str, Any]) -> RawNetwork:
                 nodes[name] = {"switch": True}
                 pairs = [(one, name) for one in row]
             else:
-                raise FileFormatError(f"topology: {format_value(shape)} is none of Ring, FullyConnected and Switch")
+                raise FileFormatError(f"topology: {format_value(shape)} is not one of Ring, FullyConnected and Switch")
             edges += [(u, v, said) for u, v in pairs if u != v]
         stride *= size
     note = "bandwidths are those of each link, in GB/s of 2^30 bytes as ASTRA-sim counts them"

@@ -187,7 +187,7 @@ def shard_sizes(topology: Topology, weights: Sequence[int] | None) -> IntArray:
     """Return the checked shard sizes of the compute nodes; ones if None."""
     count = topology.nodes - len(topology.switches)
     if count < 2:
-        raise TopologyError(f"a collective needs at least 2 compute nodes, not {count}")
+        raise TopologyError(f"a collective requires at least 2 compute nodes, not {count}")
     if weights is None:
         return np.ones(count, dtype=np.int64)
     if len(weights) != count:

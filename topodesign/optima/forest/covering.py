@@ -168,7 +168,7 @@ class _Search:
         if self.best is not None:
             return Cover(self.cost, self.best, min(left, self.cost))
         if left < self.cost:
-            raise TooLargeError("what is cheapest was not found; sell fewer classes of links, or larger steps")
+            raise TooLargeError("the cheapest purchase was not found; sell fewer classes of links, or larger steps")
         return None
 
     def _settle(self) -> int | None:

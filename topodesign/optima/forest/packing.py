@@ -75,11 +75,11 @@ def _grow(network: kernels.Network, roots: list[tuple[int, int]]) -> kernels.For
                 forest = _enlarge(forest, 2 * len(forest.weight))
                 entries, search = _scratch(nodes, len(forest.weight))
             if outcome == kernels.IMPOSSIBLE:
-                raise InfeasibleError("the links cannot carry so many trees")
+                raise InfeasibleError("the links cannot carry that many trees")
         if forest.size[: forest.trees[0]].min(initial=nodes) == nodes:
             return forest
     if nodes > 1:
-        raise InfeasibleError("the links cannot carry so many trees")
+        raise InfeasibleError("the links cannot carry that many trees")
     return forest
 
 

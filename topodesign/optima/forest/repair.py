@@ -322,7 +322,7 @@ def _mend_pieces(torn: _Trees, bare: NDArray[np.bool_], loads: _Loads) -> _Trees
     load = np.array(loads.load, dtype=np.int64)
     failed, start, new = join(pieces, edges, loads.by_end(), load, joined)
     if failed >= 0:
-        raise InfeasibleError("what is left is not connected")
+        raise InfeasibleError("the remaining network is not connected")
     loads.load = load.tolist()
     return _unify_pieces(torn, pieces, joined, edges, (start, new))
 
@@ -422,7 +422,7 @@ def _write_trees(trees: Trees, collective: Collective, loads: _Loads, parts: Seq
     """Return the columns of trees."""
     into, root, weight = (np.concatenate([getattr(one, name) for one in parts]) for name in ("into", "root", "weight"))
     if weight.max() > MAX_WEIGHT:
-        raise TooLargeError("the repaired trees need more than 31 bits of weight")
+        raise TooLargeError("the repaired trees require more than 31 bits of weight")
     order = np.lexsort((root, ~into))
     place = np.argsort(order)
     before = [0, len(parts[0].root)]

@@ -79,7 +79,7 @@ def _splits(topology: Topology, nodes: IntArray, demand: IntArray, fan: int) -> 
     network = make_rooted_network(topology, topology.capacity, demand)
     flows = np.zeros((len(nodes), len(network.capacity)), dtype=np.int64)
     if not flow_kernels.aim_all(network, nodes, flows, int(demand.sum())):
-        raise InfeasibleError("the fabric cannot carry so many trees")
+        raise InfeasibleError("the fabric cannot carry that many trees")
     tight = np.zeros((_TIGHT_CUTS, topology.nodes + 1), dtype=bool)
     splits: list[tuple[int, int, int, int]] = []
     used = np.zeros(3, dtype=np.int64)

@@ -106,7 +106,7 @@ def _floors(topology: Topology, scale: Fraction) -> IntArray:
     distinct, place = np.unique(topology.capacity, return_inverse=True)
     whole = [b * p // q for b in distinct.tolist()]
     if max(whole, default=0) >= LARGEST:
-        raise TooLargeError("so many trees need more than 64 bits; fix a smaller number of trees per node")
+        raise TooLargeError("that many trees require more than 64 bits; fix a smaller number of trees per node")
     floors: IntArray = np.array(whole, dtype=np.int64)[place]
     return floors
 

@@ -145,7 +145,7 @@ def run_clock(cells: int, uses: Uses, order: Order, spans: Spans) -> Times:
     run = run_uses.plain if kind.kind == "O" else run_uses
     wrong = run(uses, order, spans, found, sums, summed, copies, copied, before)
     if wrong >= 0:
-        raise ScheduleError(f"send {wrong}: a node sends what it never gets")
+        raise ScheduleError(f"send {wrong}: a node sends data that it never gets")
     return found
 
 
@@ -261,7 +261,7 @@ def list_waits(flow: Flow) -> tuple[IntArray, IntArray]:
     first = np.flatnonzero(np.diff(cell, prepend=-1))
     there = np.minimum(np.searchsorted(cell[first], sent[later]), max(0, len(first) - 1))
     if later.any() and (not len(first) or np.any(cell[first][there] != sent[later])):
-        raise ScheduleError("a node sends what it never gets")
+        raise ScheduleError("a node sends data that it never gets")
     pairs.append((row[later], by[first][there]))
     order = np.argsort(received[adds], kind="stable")
     cell, by = received[adds][order], row[adds][order]

@@ -116,7 +116,7 @@ class Simulation(Result):
         if self.run.loss is None or not isinstance(self.plan.place, Fabric):
             return "\n".join([self.heading(), self.run.describe(name)])
         times = self.run.without_loss().describe(name)
-        still = [] if self.completes else ["of what still goes:"]
+        still = [] if self.completes else ["times of the remaining transfers:"]
         return "\n".join([self.heading(), *self._broken(self.run.loss), *still, times])
 
     @property
@@ -138,7 +138,7 @@ class Simulation(Result):
     def _broken(self, loss: Loss) -> Iterator[str]:
         down = join_words([f"{self._name(u)} -> {self._name(v)}" for u, v in loss.links])
         if self.completes:
-            yield f"with {down} down the {self.plan.collective} finishes all the same"
+            yield f"with {down} down the {self.plan.collective} still finishes"
             return
         lacking = self._lacking()
         what, of = ("their whole sum", "the parts of") if loss.reduces_only else ("all data", "the shards of")
@@ -150,7 +150,7 @@ class Simulation(Result):
             yield f"  {node} lacks {of} {join_words(lacking[node])}"
         if len(lacking) > _SHOWN:
             yield f"  and so on for {len(lacking) - _SHOWN} more"
-        yield "'topodesign schedule' makes another one for what is left, with --fail A-B"
+        yield "'topodesign schedule' with --fail A-B makes a plan for the remaining links"
 
 
 @takes(ConditionOptions)
@@ -262,7 +262,7 @@ def _dead(plan: Plan, without: tuple[str, ...]) -> list[Link]:
     shares = [one for one in without if "=" in one and one not in fabric.names]
     if shares:
         reason = "a link table has other bandwidths"
-        raise ParameterError(f"simulate knows links that are down, not {shares[0]!r:.100}; {reason}")
+        raise ParameterError(f"simulate supports links that are down, not {shares[0]!r:.100}; {reason}")
     left = {(link.src, link.dst) for link in select_part(fabric, (), "vanish", without).links()}
     return [
         (fabric.number(one.src), fabric.number(one.dst)) for one in fabric.links() if (one.src, one.dst) not in left

@@ -24,7 +24,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topodesign.base.errors import TooLargeError
-from topodesign.base.units import exact_rate, format_rate, format_size, format_time
+from topodesign.base.units import exact_rate, format_factor, format_rate, format_size, format_time
+from topodesign.base.wording import count_noun
 from topodesign.fabrics.fabric import Fabric
 from topodesign.plans.flow import Circuits, Clock, Flow, Routes
 from topodesign.plans.verify.data import group_of_pieces
@@ -228,9 +229,9 @@ def cost_steps(flow: Flow, links: Links, wasted: tuple[int, int]) -> tuple[dict[
         np.maximum.at(longest, flow.start[flow.routes.send], np.diff(flow.routes.hop_start) - 1)
         hops = int(longest.sum())
         figures["hops"] = Fraction(hops)
-        text += f" over {hops} links"
+        text += f" over {count_noun(hops, 'link')}"
     figures["bandwidth"] = factor
-    text += f", y = {factor}"
+    text += f", {format_factor(factor)}"
     if flow.circuits is not None:
         changes = len(flow.circuits.begin) - 1
         figures["changes"] = Fraction(changes)

@@ -121,7 +121,7 @@ def verify(plan: Plan | str | Path) -> Report:
     --------
     >>> from topodesign import schedule, verify
     >>> print(verify(schedule("circulant(12,2,3)", "allgather")))
-    allgather: ok, 2 steps, y = 11/12
+    allgather: ok, 2 steps, BW factor 11/12 (0.9167)
     """
     plan = as_plan(plan)
     if (known := vars(plan).get("_report")) is not None:  # a plan is a value, so it is replayed once
@@ -266,7 +266,7 @@ def verify_or_raise(plan: Plan, what: str = "the plan") -> Plan:
     """Return a verified plan, or raise ScheduleError."""
     report = verify(plan)
     if not report.ok:
-        raise ScheduleError(f"{what} is wrong: {report.problems[0]}")
+        raise ScheduleError(f"{what} is invalid: {report.problems[0]}")
     return plan
 
 

@@ -238,7 +238,7 @@ class Comparison(SideBySide):
         )
         columns |= {
             "steps": ["" if one.steps is None else f"{float(one.steps):g}" for one in some],
-            "y": ["" if one.bandwidth is None else f"{float(one.bandwidth):.4f}" for one in some],
+            "BW factor": ["" if one.bandwidth is None else f"{float(one.bandwidth):.4f}" for one in some],
         }
         if switched:
             columns[GAPS_AND_HOPS] = [gaps_and_hops(one.timing) for one in some]
@@ -260,7 +260,7 @@ class Comparison(SideBySide):
             if any(one.cost is not None for one in some):
                 columns["cost"] = [format_amount(one.cost or 0) for one in some]
             columns["cabling"] = ["duplex" if one.topology.is_duplex else "simplex" for one in some]
-        last = "contender" if designs else "algorithm"
+        last = "network" if designs else "algorithm"
         named = [
             one.name if not designs or one.name == one.what else f"{one.name}: {shorten_text(one.what)}" for one in some
         ]
@@ -268,12 +268,12 @@ class Comparison(SideBySide):
         rows = list(zip(*columns.values(), strict=True))
         for bound in self.bounds:
             both = self.bound_workload.allreduce(bound) if designs else self.lower_bound.times.values()
-            known = {"steps": str(bound.steps), "y": f"{float(bound.bandwidth):.4f}", last: self._least}
+            known = {"steps": str(bound.steps), "BW factor": f"{float(bound.bandwidth):.4f}", last: self._least}
             blank = " " * 11 * designs
             known |= {size: f"{format_time(time)}{blank}" for size, time in zip(sizes, both, strict=True)}
             rows.append(tuple(known.get(name, "") for name in columns))
         over = ", percentages are over it" * designs
-        half = "; steps and y per phase of the allreduce" * self.halved
+        half = "; steps and BW factor per phase" * self.halved
         return Table(
             self.heading(),
             tuple(columns),
@@ -409,7 +409,7 @@ def compare(
     'best'
     """
     if not isinstance(contenders, list | tuple) or not contenders:
-        raise ParameterError("give a list of contenders, such as ['best', 'torus', 'fattree']")
+        raise ParameterError("expected a list of networks, such as ['best', 'torus', 'fattree']")
     work = as_workload(**given)
     many = None if nodes is None else as_count(nodes, "number of nodes", 2)
     ports = None if degree is None else as_count(degree, "degree", 1)

@@ -316,7 +316,7 @@ def verified(plan: Plan) -> Plan:
     """Return a plan that replays as it says; raise InfeasibleError for any other."""
     verdict = verify(plan)
     if not verdict.ok:
-        raise InfeasibleError(f"the {plan.collective} of {plan.spec} is wrong: {verdict}")
+        raise InfeasibleError(f"the {plan.collective} of {plan.spec} is invalid: {verdict}")
     return plan
 
 

@@ -121,7 +121,7 @@ def compare_methods(
         rate = left
     request = Request(where, as_collective(collective.name), root=collective.root, bandwidth=rate)
     if len(fabric.compute) < 2:
-        raise InfeasibleError("one node alone needs no schedule")
+        raise InfeasibleError("one node alone requires no schedule")
     bound, halves = bound_plans(request, messages, flows_within=float(limit)), 2 if collective.like(ALLREDUCE) else 1
     timed = Workload(messages.alpha or Fraction(0), amounts, bound.rate, messages.gap, messages.hop)
     half = Cost(max(1, _farthest(fabric.topology, collective) // halves), bound.bandwidth / halves)

@@ -94,9 +94,9 @@ class StepComparison(Result):
         ]
         return Table(
             self.heading(),
-            ("step", *used, "sent", "bound", "contender"),
+            ("step", *used, "sent", "bound", "network"),
             tuple(rows),
-            words=frozenset(("contender",)),
+            words=frozenset(("network",)),
             spare=frozenset(("bound", "bubble")),
             footnote="\n".join(notes),
         )
@@ -160,7 +160,7 @@ def compare_steps(
     'torus(4,4)'
     """
     if not isinstance(on, list | tuple) or not on:
-        raise ParameterError("give a list of networks, such as ['torus(4,4)', 'fattree']")
+        raise ParameterError("expected a list of networks, such as ['torus(4,4)', 'fattree']")
     mix = as_step(step, changes)
     work = as_workload(alpha, "1MiB", "100Gbps" if bandwidth is None else bandwidth, gap=gap, hop=hop)
     many = math.prod(mix.shape) if mix.shape else None

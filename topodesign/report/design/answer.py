@@ -99,7 +99,7 @@ class Decision(TextResult):
         """Contenders not in the table, with reasons, without full stops."""
         takes = "it takes" if len(self.beaten) == 1 else "each takes"
         far = f", or {FAR} times the first" if self.request.optimise == "time" else ""
-        more = f"{count_noun(len(self.beaten), 'other')} not in the table: {takes} at least what one in it does{far}"
+        more = f"{count_noun(len(self.beaten), 'other')} not in the table: {takes} at least as long as one in it{far}"
         lines = (f"{name} is not in the table: {why}" for name, why in self.missing)
         late = f"omitted because of the time limit: {join_words(list(self.cut))}" if self.cut else ""
         return (*lines, *([more] if self.beaten else []), *([late] if late else []))
@@ -167,9 +167,9 @@ def _text(found: Decision) -> str:
 def _format_rivals(found: Decision) -> Iterator[str]:
     other, best = found.runner_up, found.recommendation
     if other is None:
-        yield "There is no runner-up."
+        yield "No other network can be recommended."
         return
-    yield f"Runner-up: {other.name}, {format_time(other.time)} ({over(other.time / best.time)})."
+    yield f"Next best: {other.name}, {format_time(other.time)} ({over(other.time / best.time)})."
     yield from (f"{one}." for one in found.turns)
 
 
@@ -216,9 +216,9 @@ def _table(found: Decision) -> Table:
     able = sum(one.refused is None for one in offers)
     return Table(
         "",
-        (*titles, "contender"),
+        (*titles, "network"),
         rows,
-        words=frozenset(("contender",)),
+        words=frozenset(("network",)),
         spare=frozenset(("switches", "survives")),
         compared=able if able < len(offers) else None,
         footnote="below the line: what cannot be recommended" if able < len(offers) else "",

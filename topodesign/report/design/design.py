@@ -72,7 +72,7 @@ def design(
     ('circulant(12,2,3)', 24)
     """
     if (request is None) == (not fields):
-        raise ParameterError("give a request or its file, or the fields of one")
+        raise ParameterError("expected a request, its file or its fields")
     if request is None:
         asked = request_of(fields)
     else:

@@ -224,7 +224,7 @@ def limit_words(one: Limit) -> str:
     """Return the limit of a collective as a sentence without a full stop."""
     what: str = one.by
     if one.by == "links" and one.links:
-        what = f"links; {one.full} of {one.of} are the fullest, such as {one.links[0]}"
+        what = f"links; {one.full} of {one.of} are the most loaded, such as {one.links[0]}"
     return f"{what}; {format_time(one.seconds)}, {format_excess(one.seconds / one.least)} over the bound of any wiring"
 
 

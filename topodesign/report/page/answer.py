@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from topodesign.base.cost import Cost
 from topodesign.base.records import Table, shorten_text
-from topodesign.base.units import format_size, format_time
+from topodesign.base.units import format_factor, format_size, format_time
 from topodesign.base.wording import with_article
 from topodesign.finder.candidate import Entry
 from topodesign.finder.pareto import Pareto
@@ -78,8 +78,8 @@ def _frontier(found: Pareto) -> Chart:
     chart = frontier_chart(found)
     first = format_size(found.workload.sizes[0])
     texts = [
-        f"{shorten_text(one.short)}: {one.cost.steps} steps, y = {one.mean.bandwidth} = "
-        f"{float(one.mean.bandwidth):.4f}, allreduce of {first} in {format_time(one.allreduce[0])}"
+        f"{shorten_text(one.short)}: {one.cost.steps} steps, {format_factor(one.mean.bandwidth)}, "
+        f"allreduce of {first} in {format_time(one.allreduce[0])}"
         for one in found.entries
     ]
     return replace(chart, series=(replace(chart.series[0], texts=texts), *chart.series[1:]))

@@ -58,10 +58,10 @@ def decision_document(found: Decision) -> Document:
 
 def _figures(found: Decision) -> tuple[Figure, ...]:
     best, other = found.recommendation, found.runner_up
-    beside = "there is no runner-up"
+    beside = "no other network is recommended"
     if other is not None:
         name = labels(found)[found.contenders.index(other)]
-        beside = f"runner-up {name}: {format_time(other.time)}, {over(other.time / best.time)}"
+        beside = f"next best {name}: {format_time(other.time)}, {over(other.time / best.time)}"
     figures = [Figure("A step", format_time(best.time), beside)]
     cheapest = [one.price for one in found.contenders if one.refused is None and one.price is not None]
     if best.price is not None:

@@ -266,9 +266,12 @@ def figures(work: Workload, priced: Priced) -> tuple[Fact, ...]:
             f"the largest distance of two nodes, {priced.basis}; the bound counts nodes, with theorems",
         )
     ]  # fmt: skip
-    pairs = [("Bandwidth factor y", cost)]
+    pairs = [("Bandwidth factor", cost)]
     if priced.reduce_scatter != priced.allgather:
-        pairs = [("y of the reduce-scatter", priced.reduce_scatter), ("y of the allgather", priced.allgather)]
+        pairs = [
+            ("BW factor of reduce-scatter", priced.reduce_scatter),
+            ("BW factor of allgather", priced.allgather),
+        ]
     facts += [
         Fact(
             title, str(one.bandwidth),

@@ -96,7 +96,7 @@ def parse_module(content: bytes) -> Module:
     functions = [one.name for one in body if isinstance(one, ast.FunctionDef)]
     collective = next((one for one in COLLECTIVES.values() if name_of(one) in functions[:1]), None)
     if collective is None:
-        raise ModuleError("its first function is none of " + ", ".join(map(name_of, COLLECTIVES.values())))
+        raise ModuleError("its first function is not one of " + ", ".join(map(name_of, COLLECTIVES.values())))
     end = next((at for at, one in enumerate(body) if at >= count and isinstance(one, ast.Assign)), len(body))
     plain, summing = (
         is_same_code(body[count:end], code_of(collective, changing=changing, summing=one, uneven=uneven))
@@ -151,7 +151,7 @@ def _module(collective: Collective, numbers: Mapping[str, Any], data: Any, text:
     for adds, record in zip(adding, data, strict=True):
         phases.append(phase := _phase(record, ranks, rows, summing=summing))
         if phase.adds != adds:
-            raise ModuleError(f"a phase of {collective} adds that should store, or the other way round")
+            raise ModuleError(f"a phase of {collective} adds where it must store, or the reverse")
         rows = _length(phase.finish[0]) // phase.terms
     module = Module(collective.at(root), ranks, units, tuple(phases), text)
     if rows != module.result:

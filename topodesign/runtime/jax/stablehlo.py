@@ -98,7 +98,7 @@ class _Run:
             return [self._permute(one, operands[0])]
         act = _ACTS.get(one.name.removeprefix("stablehlo."))
         if act is None:
-            raise UnknownInstructionError(f"{one.name} is none of the instructions that are known")
+            raise UnknownInstructionError(f"{one.name} is not one of the instructions that are known")
         ready = act(one, one.results[0].type)
         return [[ready(*(operand[rank] for operand in operands)) for rank in range(self._ranks)]]
 

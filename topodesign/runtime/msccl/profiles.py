@@ -160,7 +160,7 @@ class RuntimeProfile:
         label = collective.label(self.dialect or self.name)
         if label is None:
             known = ", ".join(one.name for one in self.collectives.values())
-            raise ParameterError(f"the runtime {self.name} has no collective {collective.name!r}; it knows {known}")
+            raise ParameterError(f"the runtime {self.name} has no collective {collective.name!r}; it supports {known}")
         return label
 
 

@@ -106,7 +106,7 @@ def check_plan(plan: ExecutionPlan, *, root: int | None = None) -> PlanReport:
     mode = "in place" if plan.inplace else "out of place"
 
     def report(findings: list[Finding], **more: Any) -> PlanReport:
-        said = "nothing in a plan says the root: load it only where all calls have root {root}, for nobody checks that"
+        said = "a plan does not contain its root: load it only if all calls have root {root}; this is not checked"
         advice = [] if more.get("root") is None else [said.format(**more)]
         return PlanReport(
             verdict=findings[0].verdict if findings else "ok",

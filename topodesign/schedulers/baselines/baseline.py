@@ -53,7 +53,7 @@ def baseline(
         if rounds is not None and (trees is None or isinstance(request.where, Topology)):
             return [_in_rounds(request, name, rounds, forward)]
         if len(request.fabric.compute) < 2:
-            raise InfeasibleError(f"one node alone needs no {name}")
+            raise InfeasibleError(f"one node alone requires no {name}")
         if trees is None or request.collective.like(*PATH_COLLECTIVES):
             return [path_plan(request, name)]
         return [spanning_plan(request, name, trees)]
@@ -66,7 +66,7 @@ def _in_rounds(request: Request, name: str, make: Maker, forward: Sequence[Colle
     """Return the plan in rounds, with the formula's cost as claim."""
     topology = request.topology
     if topology.nodes < 2:
-        raise InfeasibleError(f"one node alone needs no {name}")
+        raise InfeasibleError(f"one node alone requires no {name}")
     collective = request.collective.at(request.root_number)
     halves = [_movement(topology, part, make, forward) for part in collective.parts]
     rounds = halves[0].rounds if len(halves) == 1 else concatenate(halves[0].rounds, halves[1].rounds)

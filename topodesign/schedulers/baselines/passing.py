@@ -136,7 +136,7 @@ def _spread_blocks(roads: Roads, parts: Parts, only: int | None) -> Iterator[Mov
 
 def _check(topology: Topology, name: str) -> None:
     if topology.nodes < 3:
-        raise InfeasibleError(f"two nodes are neighbours, and need no {name}")
+        raise InfeasibleError(f"two nodes are neighbours, and require no {name}")
 
 
 def _spreading(topology: Topology, collective: Collective, name: str) -> Flow:
@@ -212,7 +212,7 @@ def _in_order(request: Request) -> list[Plan]:
     _check(topology, "dimension-order")
     grid = grid_of(topology)
     if grid is None:
-        raise InfeasibleError("dimension-order needs a torus, a hypercube or a ring")
+        raise InfeasibleError("dimension-order requires a torus, a hypercube or a ring")
     nodes = topology.nodes
     check_rows(2 * nodes * nodes)
     node, ways, rows = np.arange(nodes), list[IntArray](), list[tuple[int, int, int, int]]()

@@ -188,7 +188,7 @@ def over_boxes(fabric: Fabric, root: int | None) -> list[Ranks]:
     boxes = boxes_of(fabric)
     if boxes is None:
         raise InfeasibleError(
-            "rings among boxes need boxes with as many nodes each, named box0/gpu0, box0/gpu1 and so on"
+            "rings among boxes require boxes with as many nodes each, named box0/gpu0, box0/gpu1 and so on"
         )
     tours = box_tours(fabric, boxes)
     found = []

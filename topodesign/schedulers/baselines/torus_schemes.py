@@ -176,7 +176,7 @@ def doubling(grid: Grid) -> Parts:
     """
     odd = [side for side in grid.sides if side & (side - 1)]
     if odd:
-        raise InfeasibleError(f"recursive doubling needs sides that are powers of two, not {odd[0]}")
+        raise InfeasibleError(f"recursive doubling requires sides that are powers of two, not {odd[0]}")
 
     def peers(now: IntArray, step: int) -> tuple[IntArray, ...]:
         return ((now ^ (1 << step)) - now,)

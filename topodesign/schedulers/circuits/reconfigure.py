@@ -204,7 +204,7 @@ class Reconfiguration(Result):
             )
             for one in self.contenders
         )
-        columns = ("plan", "steps", "y", "changes", "time", "over bound")
+        columns = ("plan", "steps", "BW factor", "changes", "time", "over bound")
         foot = f"bound {format_time(least)}; {self.claim}."
         return Table(self.heading(), columns, rows, frozenset({"plan"}), footnote=foot)
 
@@ -276,7 +276,7 @@ def reconfigure(
     rooms = _rooms(whole, ports, teams, duplex=duplex)
     if ports >= rooms[0].nodes:
         most = count_noun(rooms[0].nodes - 1, "port")
-        raise ParameterError(f"{rooms[0].nodes} nodes need at most {most} each, not {ports}")
+        raise ParameterError(f"{rooms[0].nodes} nodes require at most {most} each, not {ports}")
     moving = as_choice("dark", dark, DARK) == "moved"
     amount, rate = as_size(size), as_bandwidth(bandwidth)
     work = Work(as_time(alpha, latency=True), 8 * amount / rate, as_time(delay))
@@ -324,7 +324,7 @@ def _teams(nodes: int, group: Groups, placement: Placement | None) -> tuple[tupl
         return ()
     teams = as_groups(as_fabric(Topology.from_links(nodes, [])), group, placement)
     if min(map(len, teams)) < 2:
-        raise ParameterError("groups need two nodes or more; one sends nothing")
+        raise ParameterError("groups require two nodes or more; one sends nothing")
     return teams
 
 

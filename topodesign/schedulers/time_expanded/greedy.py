@@ -330,7 +330,7 @@ def copy_chunks(
     taste = Taste(weights, 1 if blind else PLENTY, -1 if blind else int(shy))
     if copying(network.web, flow, queue_for(links, links), taste, held, first_state(seed)) < rows:
         missing = np.flatnonzero(flow.lacking)
-        raise InfeasibleError(f"there is no way for the data of node {chunks.at[missing[0]]} to all that need them")
+        raise InfeasibleError(f"there is no way for the data of node {chunks.at[missing[0]]} to all that require them")
     sends = slice(held, rows)
     return Sends(over[sends].astype(np.int64), arrived[sends].astype(np.int64), when[sends])
 

@@ -309,7 +309,7 @@ class Reduced:
         wanted = self.demand.astype(carried.dtype)
         wanted[np.arange(len(sources)), sources] = -wanted.sum(axis=1)
         if np.any(gained != wanted * common):
-            raise InfeasibleError("the solver's flow is none: something gets lost on the way")
+            raise InfeasibleError("the solver's flow is invalid: data gets lost on the way")
         limit = topology.capacity.astype(object) * (time * common).numerator
         if np.any(load.astype(object) * (time * common).denominator > limit):
             raise InfeasibleError("the solver's flow takes longer than it says")

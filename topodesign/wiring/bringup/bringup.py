@@ -125,7 +125,7 @@ class Bringup(Result):
 
     def heading(self) -> str:
         """Return a summary of connections, hosts and ring."""
-        words = f"{count_noun(len(self.lines), 'line')} between {len(self.hosts)} hosts"
+        words = f"{count_noun(len(self.lines), 'connection')} between {len(self.hosts)} hosts"
         return f"{words}, {'with' if self.ring else 'without'} a ring of cables through all"
 
     @cached_property
@@ -226,7 +226,7 @@ def bringup(plan: WiringLike, **options: Unpack[BringupOptions]) -> Bringup:
     >>> from topodesign import plain_inventory, plan_wiring
     >>> found = bringup(plan_wiring("biring(2,4)", plain_inventory(4, 2)), subnet=31)
     >>> found
-    <Bringup: 4 lines between 4 hosts, with a ring of cables through all>
+    <Bringup: 4 connections between 4 hosts, with a ring of cables through all>
     >>> [line.b.address for line in found.lines]
     ['10.64.0.1/31', '10.64.0.3/31', '10.64.0.5/31', '10.64.0.7/31']
     """

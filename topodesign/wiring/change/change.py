@@ -193,7 +193,7 @@ class _Search:
         for node, host in enumerate(self.hosts[number] for number in place[: self.wanted.nodes]):
             if needed[node] > self.lanes[host]:
                 raise InfeasibleError(
-                    f"host '{host}' has {count_noun(self.lanes[host], 'lane')} at panels and needs {needed[node]}; "
+                    f"host '{host}' has {count_noun(self.lanes[host], 'lane')} at panels and requires {needed[node]}; "
                     "cable more of its lanes, or take another host"
                 )
         found = problem.place_groups(place, seed=self.seed, given=self.given, first=self.first)
@@ -281,7 +281,7 @@ def _as_in(plan: WiringPlan, own: WiringPlan, most: int, below: int) -> list[Cha
 
 def _check_hosts(plan: WiringPlan, hosts: Sequence[str], wanted: Topology) -> tuple[str, ...]:
     if len(hosts) != wanted.nodes or len(set(hosts)) != len(hosts):
-        raise ParameterError(f"{wanted.nodes} nodes need as many hosts, all different")
+        raise ParameterError(f"{wanted.nodes} nodes require as many hosts, all different")
     unknown = sorted(set(hosts) - {fixed.host for fixed in plan.fixed})
     if unknown:
         raise InfeasibleError(f"host '{unknown[0]}' is not cabled to a panel in the plan")

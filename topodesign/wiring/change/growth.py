@@ -130,7 +130,7 @@ class Growth(Answer):
             )
             for one in (*self.topologies, *self.candidates)
         ]
-        columns = ("moves", "bound", "steps", "y", *self.question.objective.titles, "topology")
+        columns = ("moves", "bound", "steps", "BW factor", *self.question.objective.titles, "topology")
         compared = len(self.topologies) if self.candidates else None
         words = frozenset(("topology",))
         return Table(self.heading(), columns, tuple(rows), words=words, compared=compared)

@@ -16,6 +16,7 @@ from topodesign.base.declared import key
 from topodesign.base.errors import InfeasibleError, ParameterError
 from topodesign.base.progress import iterate_with_progress
 from topodesign.base.records import Result
+from topodesign.base.units import format_factor
 from topodesign.base.wording import count_noun
 from topodesign.fabrics.places import as_topology
 from topodesign.topology.library import TopologyLike
@@ -165,7 +166,7 @@ class Rewiring(Result):
             so = change.least_so
             least = "that few" if so == change.moves else f"{so}"
             of = f" of {change.at_least}" + ("" if change.placed else f"; with these hosts as nodes {least} are needed")
-        return f"{count_noun(change.moves, 'move')}; {stay} ({change.claim.verdict}{of})"
+        return f"{count_noun(change.moves, 'move')}; {stay}; {change.claim.verdict}{of}"
 
     def __str__(self) -> str:
         lines = [*filter(None, [self.target]), self.heading()]
@@ -174,13 +175,13 @@ class Rewiring(Result):
             others = f", and {more} more alike" if more else ""
             lines.append(f"names are those of the plan: {there} of the inventory is {here}{others}")
         if self.after.hosts != self.change.before.hosts:
-            lines.append("hosts in the order of the nodes: " + " ".join(self.after.hosts))
+            lines.append("hosts in node order: " + " ".join(self.after.hosts))
         for words, cables in (("lay", self.laid), ("no longer needed:", self.drawn)):
             lines += ["", f"{words} {count_noun(len(cables), 'fixed cable')}"] if cables else []
             lines += [f"  {self._describe_fixed(fixed)}" for fixed in cables]
         if self.cables:
             count = count_noun(len(self.cables), "fixed cable")
-            lines += ["", f"move {count}, as no way was found that leaves all in place; each when its patch is gone"]
+            lines += ["", f"move {count}, as no change was found that leaves all in place; each after its patch"]
         lines += [
             f"  {old.host} {old.port}/{old.lane}: {old.panel} {old.panel_port} -> {new.panel} {new.panel_port}"
             for old, new in self.cables
@@ -194,12 +195,12 @@ class Rewiring(Result):
         for number, stage in enumerate(self.stages, start=1):
             walk = stage.walk
             count = count_noun(max(len(stage.removed), len(stage.made)), "move")
-            dark = f"a host has at most {count_noun(stage.dark, 'dark link')}"
+            dark = f"up to {count_noun(stage.dark, 'link')} of a host down"
             joined = f"{stage.after.nodes} hosts, " if grows else ""
             way = f"; {format_metres(walk.metres)} m to walk" if walk.metres else ""
             lines += ["", f"stage {number} of {len(self.stages)}: {count}; {dark}{way}"]
             lines += (
-                [f"  meanwhile: {stage.lit_during}", f"  then: {joined}{stage.lit_after}"] if stage.lit_during else []
+                [f"  during: {stage.lit_during}", f"  after: {joined}{stage.lit_after}"] if stage.lit_during else []
             )
             if len(walk.visits) == 1:
                 lines += [f"  {line}" for line in walk.lines]
@@ -289,7 +290,7 @@ def change_wiring(
     >>> plan = plan_wiring("circulant(12,2,3)", plain_inventory(12, 4), mode="simplex")
     >>> found = change_wiring(plan, "degree(biring(2,6),2)", most_dark=2)
     >>> found
-    <Rewiring: 12 moves; 36 patches of 48 stay (proven to be the fewest)>
+    <Rewiring: 12 moves; 36 patches of 48 stay; optimal (proven)>
     >>> found.after
     <WiringPlan: degree(biring(2,6),2), 12 nodes, simplex: 48 cross-connects>
     """
@@ -340,7 +341,7 @@ def _grow_topology(plan: WiringPlan, nodes: int, inventory: Inventory | None) ->
     found = grow(plan, nodes, plan.topology.degree, bidirectional=plan.mode == "duplex")
     nearest, fastest = found.topologies[0], found.fastest
     cost = nearest.entry.cost
-    words = f"{nodes} hosts: {nearest.name}, {count_noun(cost.steps, 'step')}, y {float(cost.bandwidth):.4g}"
+    words = f"{nodes} hosts: {nearest.name}, {count_noun(cost.steps, 'step')}, {format_factor(cost.bandwidth)}"
     if fastest.spec != nearest.name:
         other = next(one for one in found.topologies if one.entry is fastest)
         words += f"; {fastest_of(Among.FOUND)}, {other.name}, needs {count_noun(other.moves, 'move')} ('pareto --near')"

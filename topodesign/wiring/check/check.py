@@ -165,7 +165,7 @@ class WiringCheck(Result):
         if not other.moves:
             return [f"nothing has to move {places}", order, "otherwise:", *moves, *exact]
         (claim,) = self.claims
-        lines = [f"these patches make the links of the plan ({claim.verdict}):", *moves, *exact]
+        lines = [f"patches that restore the links of the plan, {claim.verdict}:", *moves, *exact]
         if other.moves < repair.moves:
             lines += [f"{other.moves} would do {places}", order, *(f"  {line}" for line in other.instructions())]
         if not self.decided:

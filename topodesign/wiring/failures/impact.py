@@ -15,6 +15,7 @@ import numpy as np
 from topodesign.base.cost import Cost
 from topodesign.base.declared import Declared, key
 from topodesign.base.errors import DisconnectedError, InfeasibleError, ParameterError
+from topodesign.base.units import format_factor
 from topodesign.pricing.closed_form import price
 from topodesign.topology.automorphisms import Links
 from topodesign.topology.topology import IntArray, Topology
@@ -72,7 +73,7 @@ class State(Declared):
         if self.cost is None:
             words.append("not connected")
         else:
-            words.append(f"{self.cost.steps} steps, y {float(self.cost.bandwidth):.4f}")
+            words.append(f"{self.cost.steps} steps, {format_factor(self.cost.bandwidth)}")
             words += [str(self.strength)] if self.strength is not None else []
         return ", ".join(words)
 

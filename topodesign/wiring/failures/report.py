@@ -117,7 +117,7 @@ class FailureReport(Result):
         return str(next(group[0][0] for group in self.alike.values()))
 
     def __str__(self) -> str:
-        lines = [f"as it is: {self.before}"]
+        lines = [f"without failures: {self.before}"]
         for kind, groups in self.alike.items():
             if self.ranked:
                 most = len(self.worst[kind])
@@ -179,14 +179,14 @@ def failure_impact(
     >>> plan = plan_wiring("circulant(12,2,3)", plain_inventory(12, 4))
     >>> found = failure_impact(plan, cable="C01", throughput=False)
     >>> print(found.before)
-    12 hosts, 2 steps, y 0.9167
+    12 hosts, 2 steps, BW factor 11/12 (0.9167)
     >>> found.worst["cable"][0].repair.restored
     True
     """
     wiring, seed, top = as_wiring(plan), as_seed(seed), as_integer("top", top, 1)
     kinds = [as_choice("kind", kind, KINDS) for kind in ([kinds] if isinstance(kinds, str) else kinds)]
     if failure is not None and (not isinstance(failure, Failure) or (host, port, cable) != (None, None, None)):
-        raise ParameterError("say once what is dead: a Failure, or the name of a host, a port or a cable")
+        raise ParameterError("expected one failure: a Failure, or the name of a host, a port or a cable")
     given = failure if failure is not None else failure_of(wiring, host=host, port=port, cable=cable)
     groups: dict[FailureKind, list[tuple[Failure, ...]]]
     if given is None:
@@ -224,7 +224,7 @@ def failure_of(
     """
     names = [name for name in (host, port, cable) if name is not None]
     if len(names) > 1 or not all(isinstance(name, str) for name in names):
-        raise ParameterError("give one of host, port and cable, by name")
+        raise ParameterError("expected one of host, port and cable, by name")
     if host is not None:
         return Failure("host", host, "")
     if cable is not None:

@@ -160,7 +160,7 @@ def parse_choice(words: Collection[_Word]) -> Callable[[str], _Word]:
         for word in words:
             if word == said:
                 return word
-        raise FileFormatError(f"{said[:50]!r} is none of {', '.join(words)}")
+        raise FileFormatError(f"{said[:50]!r} is not one of {', '.join(words)}")
 
     return parse
 
@@ -410,7 +410,7 @@ class _Number(Field):
         """Return a value as YAML, which requires a decimal."""
         shown = self.show(value)
         if "/" in shown:
-            raise ParameterError(f"{shown} is not a decimal, which a file needs")
+            raise ParameterError(f"{shown} is not a decimal, which a file requires")
         return shown
 
     def load(self, data: Any, where: str) -> Any:

@@ -41,7 +41,7 @@ def texts(value: Located, where: str) -> list[str]:
     if len(parts) == 1 and "[" not in whole:
         return [whole]
     if len(parts) != 5:
-        raise FileFormatError(f"line {value.line}: {where}: {whole[:50]!r} should have one range such as [01-12]")
+        raise FileFormatError(f"line {value.line}: {where}: {whole[:50]!r} must have one range such as [01-12]")
     before, first, last, step, after = parts
     numbers = range(int(first), int(last) + 1, int(step or 1) or MOST)
     if not numbers or len(numbers) > MOST or step == "0":

@@ -145,18 +145,19 @@ class Purchase(TextResult):
         """Return the total price and the lead time."""
         pieces = sum(line.count + line.spares for line in self.lines)
         parts = f"{count_noun(pieces, 'piece')} in {count_noun(len(self.lines), 'line')}"
-        return f"{parts}: {self._money(self.total)}, there in {count_noun(self.lead, 'day')}"
+        return f"{parts}: {self._money(self.total)}, delivered in {count_noun(self.lead, 'day')}"
 
     def table(self) -> Table:
         """Return the bill."""
+        money = f" ({self.currency})" if self.currency else ""
         rows: list[dict[str, Any]] = [
             {
                 "part": line.part,
-                "length": "" if line.length is None else f"{format_metres(line.length)} m",
+                "length (m)": "" if line.length is None else format_metres(line.length),
                 "count": str(line.count),
                 "spare": str(line.spares),
-                "each": exact(line.price),
-                "total": exact(line.total),
+                f"each{money}": exact(line.price),
+                f"total{money}": exact(line.total),
                 "days": str(line.lead),
             }
             for line in self.lines
@@ -175,11 +176,11 @@ class Purchase(TextResult):
                 lines.append(f"fixed cables by {one.way} alone: {self._money(one.price)}, {one.pieces} pieces")
         if self.ways:
             [claim] = self.claims
-            lines.append(f"fixed cables as chosen: {self._money(self.fixed_price)} ({claim.verdict})")
+            lines.append(f"fixed cables as chosen: {self._money(self.fixed_price)}, {claim.verdict}")
         if self.trays:
             over = [tray for tray in self.trays if not tray.ok]
             lines += [f"too full: {tray.words}" for tray in over[:_MOST_REFUSED]]
-            lines += [] if over else [f"all trays hold: {self.trays[0].words}"]
+            lines += [] if over else [f"all trays have room: {self.trays[0].words}"]
         lines += [self.loss.heading(), *(f"refused: {words}" for words in self.loss.refused[:_MOST_REFUSED])]
         hidden = len(self.loss.refused) - _MOST_REFUSED
         lines += [f"and {hidden} more are refused"] if hidden > 0 else []

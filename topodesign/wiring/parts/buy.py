@@ -91,11 +91,11 @@ def bill_wiring(
     >>> from topodesign import copy_examples, plan_wiring
     >>> paths = copy_examples(["inventory_testbed.yaml", "parts_neutral.yaml"], ".")
     >>> bill_wiring(plan_wiring("circulant(12,2,3)", paths[0]), paths[1])
-    <Purchase: 36 pieces in 3 lines: 528 EUR, there in 5 days>
+    <Purchase: 36 pieces in 3 lines: 528 EUR, delivered in 5 days>
     """
     wiring = as_wiring(plan)
     if parts is None and not wiring.inventory.parts:
-        raise ParameterError("name a list of parts (--parts FILE), or give the inventory one (parts: FILE)")
+        raise ParameterError("no list of parts; use --parts FILE, or parts: FILE in the inventory")
     listed = as_parts(wiring.inventory.parts if parts is None else parts)
     allowed = tuple(dict.fromkeys(as_choice("ways", one, WAYS) for one in ways))
     if not allowed:

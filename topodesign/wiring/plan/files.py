@@ -81,7 +81,7 @@ def save_wiring(plan: WiringLike, path: str | Path) -> None:
     """
     plan, target = as_wiring(plan), as_path(path)
     if target.suffix.lower() != ENDING:
-        raise ParameterError(f"{target} would be a wiring plan; give it the ending {ENDING}")
+        raise ParameterError(f"{target} would be a wiring plan; use the ending {ENDING}")
     write_whole(target, plan_text(plan))
 
 
@@ -207,7 +207,7 @@ def _topology(data: dict[str, Any]) -> Topology:
         raise FileFormatError("spec must be text or null")
     named = build(spec)
     if named != topology:
-        raise FileFormatError(f"the spec {spec[:100]!r} does not give the links in the file")
+        raise FileFormatError(f"the spec {spec[:100]!r} has other links than the file")
     return replace(named, alias=alias)
 
 

@@ -245,13 +245,13 @@ class LossBudget(Result):
         with_budget = [link for link in self.links if link.budget is not None]
         most = max(self.links, key=lambda link: link.loss)
         if not with_budget:
-            return f"links lose up to {_decibels(most.loss)} ({most.cable}); no port has a budget{words}"
+            return f"largest loss {_decibels(most.loss)} ({most.cable}); no port has a loss budget{words}"
         tight = self.links[0]
         at = f"{tight.cable} loses {_decibels(tight.loss)} of {_decibels(tight.budget)}"
         lacking = len(self.links) - len(with_budget)
         words = (f"; {lacking} links have no budget" if lacking else "") + words
         if self.over:
-            return f"{len(self.over)} of {len(self.links)} links lose more than their optics stand: {at}{words}"
+            return f"{len(self.over)} of {len(self.links)} links exceed their loss budget: {at}{words}"
         return f"all within the loss budget: {at}{words}"
 
     def table(self) -> Table:
@@ -268,8 +268,10 @@ class LossBudget(Result):
             for link in self.links[:_MOST_ROWS]
         ]
         hidden = len(self.links) - len(rows)
-        table = replace(table_of(rows, self.heading()), words=frozenset(("cable", "from", "to")))
-        foot = [f"and {hidden} more, with more left"] if hidden > 0 else []
+        title = f"optical loss of {count_noun(len(self.links), 'link')}, the least margin first"
+        table = replace(table_of(rows, title), words=frozenset(("cable", "from", "to")))
+        foot = [f"and {hidden} more, with more margin"] if hidden > 0 else []
+        foot.append(self.heading())
         foot += [f"refused: {words}" for words in self.refused[:_MOST_REFUSED]]
         return replace(table, footnote="\n".join(foot))
 

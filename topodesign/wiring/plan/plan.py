@@ -274,11 +274,13 @@ class WiringPlan(Result):
         return replace(table, footnote=f"and {hidden} more") if hidden > 0 else table
 
     def __str__(self) -> str:
-        lines = [f"{self.topology.nodes} nodes, {self.mode}: {len(self.connects)} cross-connects, checked"]
+        name = self.topology.alias or self.topology.spec
+        named = "" if name is None else f"{shorten_text(str(name))}: "
+        lines = [f"{named}{self.topology.nodes} nodes, {self.mode}, {len(self.connects)} cross-connects, checked"]
         lines += [] if self.topology.alias is None else [f"{self.topology.alias}: {self.topology.spec}"]
         for one in self.panels:
             more = f", {one.blocked} blocked" if one.blocked else ""
-            more += f", {one.leading} lead to others" if one.leading else ""
+            more += f", {one.leading} to other panels" if one.leading else ""
             lines.append(f"panel {one.panel}: {one.ports} ports, {one.cabled} cabled, {one.patched} patched{more}")
         arrow = "--" if self.mode == "duplex" else "->"
         trunks = [f"{one.sender} {arrow} {one.receiver} x{one.links}" for one in self.trunks]

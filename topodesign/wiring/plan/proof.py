@@ -75,7 +75,7 @@ def check_hosts(plan: WiringPlan) -> None:
         raise TopologyError(f"there are {len(plan.hosts)} hosts for {plan.topology.nodes} nodes")
     twice = next((host for host, count in Counter(plan.hosts).items() if count > 1), None)
     if twice is not None:
-        raise TopologyError(f"every node requires a host of its own; '{twice}' is there twice")
+        raise TopologyError(f"every node requires a host of its own; '{twice}' appears twice")
     unknown = next((host for host in plan.hosts if host not in plan.inventory.host), None)
     if unknown is not None:
         raise TopologyError(f"the host '{unknown}' of the plan is not in the inventory")

@@ -86,7 +86,7 @@ def _search_orientations(
                 f"every host ({PROVEN_NONE} with these hosts and this cabling)"
             )
         raise InfeasibleError(
-            f"no plan was found in {seconds:g} seconds ({NOT_PROVEN_NONE}); search longer, or give all hosts as many "
+            f"no plan was found in {seconds:g} seconds ({NOT_PROVEN_NONE}); search longer, or use the same number of "
             "lanes on both sides of each switch, which always does"
         )
     chosen, way, part = np.nonzero(found.values[column])

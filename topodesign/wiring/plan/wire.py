@@ -101,7 +101,7 @@ def plan_wiring(
     >>> plan
     <WiringPlan: circulant(12,2,3), 12 nodes, duplex: 24 cross-connects>
     >>> print(plan)
-    12 nodes, duplex: 24 cross-connects, checked
+    circulant(12,2,3): 12 nodes, duplex, 24 cross-connects, checked
     panel P0: 48 ports, 48 cabled, 48 patched
     bill of materials:
           72 x LC duplex, 1 m

@@ -159,12 +159,12 @@ class Carried(Answer):
     def verdict(self) -> str:
         """Summary of the best topology, proof and gap."""
         name, over = self.best.title, format_excess(self.best.entry.times[0] / self.question.least[0])
-        words = f"Of those carried {name} is {fastest_of(Among.FOUND)}, {over} over the lower bound; {self.claims[0]}."
+        words = f"{name} is {fastest_of(Among.CARRIED)}, {over} over the lower bound; {self.claims[0]}."
         better = min(self.refused, key=lambda one: one.entry.times[0], default=None)
         if better is None or better.entry.times[0] >= self.best.entry.times[0]:
-            return f"{words} What is known of this size without the plant does not take less."
+            return f"{words} No topology known for this size is faster without this cabling."
         instead = f"{format_time(better.entry.times[0])} instead of {format_time(self.best.entry.times[0])}"
-        return f"{words} {better.title}, which is not carried, would take {instead}."
+        return f"{words} {better.title}, which this cabling does not support, would take {instead}."
 
     def write(self, directory: str | Path) -> Carried:
         """Write plans and links of supported topologies.
@@ -208,13 +208,22 @@ class Carried(Answer):
             factors = (*moves, str(one.entry.mean.steps), f"{float(one.entry.mean.bandwidth):.4f}", exchange)
             rows.append((*factors, *cells, "yes" if one.carried else "no", found, one.title))
         foot = [DEFERRED_NOTE] if any(one.entry.deferred for one in self.topologies) else []
-        foot += [f"{one.title} is not carried: {one.not_carried_because}." for one in self.refused]
+        foot += [f"{one.title} cannot be wired: {one.not_carried_because}." for one in self.refused]
         return Table(
             self.heading(),
-            (*("moves",) * moving, "steps", "y", "all-to-all y", *names, "carried", "found", "topology"),
+            (
+                *("moves",) * moving,
+                "steps",
+                "BW factor",
+                "all-to-all factor",
+                *names,
+                "wired",
+                "found",
+                "topology",
+            ),
             tuple(rows),
-            words=frozenset(("carried", "found", "topology")),
-            spare=frozenset(("all-to-all y", "found")),
+            words=frozenset(("wired", "found", "topology")),
+            spare=frozenset(("all-to-all factor", "found")),
             compared=len(self.entries) if self.refused else None,
             footnote="\n".join(["percentages are over the lower bound", self.verdict, *foot]),
         )

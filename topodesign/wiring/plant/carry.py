@@ -100,7 +100,7 @@ def carry(
     values = as_several("candidates", candidates)
     plant = plant_of(room, nodes, degree, "simplex" if room.one_way and not bidirectional else "duplex")
     if plant.nodes < 2:
-        raise ParameterError("one node has nobody to talk to; the plant requires two hosts or more")
+        raise ParameterError("one node has no partner; the site requires two hosts or more")
     asked = Question.read(plant.nodes, plant.degree, options, duplex=plant.duplex, catalog=catalog)
     own = sources.as_candidates(values, plant.nodes, plant.degree, duplex=plant.duplex)
     site = None if near is None else GrowingSite(as_wiring(near), plant.nodes)

@@ -107,7 +107,7 @@ class CarriedPhases(Reconfiguration):
         for number, (gone, come) in enumerate(_iterate_changes(self.wirings)):
             files |= commands(driver, self.wirings[number], (gone, come), f"phase{number}", spelling)
         if not files:
-            raise ParameterError("no circuit switch needs commands; patch panels are patched by hand")
+            raise ParameterError("no circuit switch requires commands; patch panels are patched by hand")
         plans = {f"phase{number}.json": plan_text(one) for number, one in enumerate(self.wirings)}
         write_directory(as_path(directory), {**plans, **files})
         return tuple(files)

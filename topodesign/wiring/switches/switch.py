@@ -131,7 +131,7 @@ def number_ports(panel: Panel, *, whole: bool = False) -> dict[str, int]:
 def switches_of(plan: WiringPlan) -> list[tuple[Panel, list[Pair]]]:
     """Return the circuit switches of a plan with their circuits."""
     if not plan.inventory.switches:
-        raise ParameterError("the inventory has no circuit switch (kind: ocs); patch panels need the patch list")
+        raise ParameterError("the inventory has no circuit switch (kind: ocs); patch panels require the patch list")
     made = circuits_by_switch(plan, plan.connects)
     return [(panel, made.get(name, [])) for name, panel in plan.inventory.switches.items()]
 

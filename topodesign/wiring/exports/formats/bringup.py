@@ -127,7 +127,7 @@ def tenstorrent_of(found: Bringup) -> str:
     kind = found.options["node_type"]
     if not re.fullmatch(r"[A-Za-z0-9_.-]{1,100}", kind):
         raise ParameterError(
-            f"node type {kind!r:.60} is none of Tenstorrent's; they are called such as N300_LB_DEFAULT"
+            f"node type {kind!r:.60} is not one of Tenstorrent's; they are called such as N300_LB_DEFAULT"
         )
     by_kind: dict[str, list[str]] = {}
     for line in found.lines:

@@ -135,7 +135,7 @@ def _code(text: str) -> Sequence[Sequence[int]]:
     try:
         import segno  # noqa: PLC0415  optional
     except ImportError:
-        raise MissingLibraryError("QR codes need segno: pip install 'topodesign[print]'") from None
+        raise MissingLibraryError("QR codes require segno: pip install 'topodesign[print]'") from None
     if len(text) > _LONGEST:
         raise ParameterError(f"'{text[:40]}...' has {len(text)} letters; a code this small takes at most {_LONGEST}")
     return tuple(segno.make_qr(text, error="m").matrix)
