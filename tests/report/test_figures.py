@@ -163,3 +163,10 @@ def test_endings_are_refused_before_the_work(words: str, monkeypatch: pytest.Mon
     for name in ("pareto", "report_page", "families"):
         monkeypatch.setattr(f"topodesign.{name}", lambda *_, **__: pytest.fail("it worked"), raising=False)
     assert run(words.split()) == 2
+
+
+def test_an_axis_whose_ticks_have_units_is_labelled_by_the_quantity(pictures: dict[str, Picture]) -> None:
+    (axes,) = pictures["times"].figure().axes
+    assert (axes.get_xlabel(), axes.get_ylabel()) == ("data of the allreduce", "time")
+    assert axes.yaxis.get_major_formatter()(0.001, 0) == "1ms"
+    assert axes.xaxis.get_major_formatter()(2**20, 0) == "1MiB"

@@ -228,8 +228,8 @@ def _legend_below(axes: Axes, longest: int, names: int) -> None:
 def _scales(axes: Axes, chart: Chart) -> None:
     from matplotlib.ticker import MaxNLocator  # noqa: PLC0415  heavy
 
-    axes.set_xlabel(chart.x_label)
-    axes.set_ylabel(chart.y_label)
+    axes.set_xlabel(_name_axis(chart.x_label))
+    axes.set_ylabel(_name_axis(chart.y_label))
     if chart.x_scale != "linear":
         axes.set_xscale("log", base=2 if chart.x_scale == "log2" else 10)
     if chart.y_scale != "linear":
@@ -243,6 +243,11 @@ def _scales(axes: Axes, chart: Chart) -> None:
             axis.set_major_locator(MaxNLocator(integer=True))
         elif scale != "linear":
             axis.set_major_formatter(lambda value, _: f"1/{1 / value:.3g}" if 0 < value < 1 else f"{value:.3g}")
+
+
+def _name_axis(label: str) -> str:
+    """Return the label of an axis, without the unit if its ticks have theirs."""
+    return "time" if label == "seconds" else label.removesuffix(", bytes")
 
 
 def _exact(value: float) -> Any:
