@@ -77,7 +77,7 @@ def main() -> None:
             report, check = measured(partial(verify_trees, trees), 1)
             if not report.ok or report.inverse_rate != fixed.inverse_rate:
                 sys.exit(f"{text}: {report}")
-            nodes = len(trees.compute_nodes)
+            nodes = len(trees.members)
             print(f"{text:18}{nodes:6}{fixed.inverse_rate!s:>10}{fixed.trees:4}{len(trees):7}{report.height:7}", end="")
             print(f"{first:8.2f} s{total:8.2f} s{check:9.2f} s", end="", flush=True)
             if nodes <= MOST_PACKED:

@@ -50,6 +50,7 @@ from topodesign.optima.optimum import optimum as optimum
 from topodesign.optima.purchase import upgrade as upgrade
 from topodesign.optima.uneven import price_uneven as price_uneven
 from topodesign.plans.build import build_steps as build_steps
+from topodesign.plans.build import build_trees as build_trees
 from topodesign.plans.files import load_plan as load_plan
 from topodesign.plans.files import save_plan as save_plan
 from topodesign.plans.flow import Flow as Flow
@@ -59,7 +60,6 @@ from topodesign.plans.sets import read_plan_set as read_plan_set
 from topodesign.plans.time.simulate import simulate as simulate
 from topodesign.plans.time.simulate import training_step as training_step
 from topodesign.plans.time.timeline import timeline as timeline
-from topodesign.plans.trees import Trees as Trees
 from topodesign.plans.verify.plans import verify as verify
 from topodesign.pricing.all_to_all import all_to_all as all_to_all
 from topodesign.pricing.evaluation import price as price

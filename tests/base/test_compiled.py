@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 from tests.samples.forest import fabrics
 from tests.samples.scheduled import scheduled
 from tests.samples.topologies import regular_digraphs
+from tests.samples.tree_tables import Trees
 from tests.samples.verdicts import verify_rounds
 from tests.samples.wirings import bare
 from topodesign.base import compiled
@@ -45,7 +46,6 @@ from topodesign.plans.flow import Flow
 from topodesign.plans.link_times import link_times
 from topodesign.plans.time import clock_kernels
 from topodesign.plans.time.steps import time_steps
-from topodesign.plans.trees import Trees
 from topodesign.plans.verify import data_kernels
 from topodesign.pricing import deferral_kernels, relay_kernels
 from topodesign.pricing import kernels as pricing_kernels

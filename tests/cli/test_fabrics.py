@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 
+from tests.samples.tree_tables import forest_schedule
 from tests.samples.trees import TREE_COLLECTIVES, TreeCollective
 from tests.samples.verdicts import verify_trees
 from topodesign.base.errors import InfeasibleError
@@ -21,13 +22,11 @@ from topodesign.cli.main import run
 from topodesign.fabrics.fabric import Fabric, FabricLink
 from topodesign.fabrics.node_values import as_latency, as_shards
 from topodesign.fabrics.presets import build_fabric
-from topodesign.optima.forest.schedule import forest_schedule
 from topodesign.optima.optimum import optimum
 from topodesign.optima.question import make_question
 from topodesign.optima.trees import TreeSolution, limit_trees, smallest_number_of_trees, trade_off_trees
 from topodesign.plans.chunk_ops import find_loads
 from topodesign.plans.time.chunks import simulate_chunks
-from topodesign.plans.trees import flow_of_trees
 
 GB = 10**9
 Call = Callable[..., tuple[int, str, str]]
@@ -475,6 +474,4 @@ def test_times_are_those_of_the_simulator() -> None:
     latency, size = as_latency("7us"), parse_size("3MB")
     (row,) = limit_trees(make_question(fabric), [2], latency=latency, sizes=[size])
     schedule = forest_schedule(fabric.topology, "allgather", k=2)
-    assert row.times == (
-        simulate_chunks(flow_of_trees(fabric, schedule), latency=latency, size=size, unit=8 * fabric.unit).time,
-    )
+    assert row.times == (simulate_chunks(schedule.on(fabric), latency=latency, size=size, unit=8 * fabric.unit).time,)

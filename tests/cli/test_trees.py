@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from tests.samples.old_files import load_schedule, load_trees, save_trees
+from tests.samples.tree_tables import Trees
 from tests.samples.trees import TREE_COLLECTIVES, TreeCollective
 from tests.samples.verdicts import verify_trees
 from topodesign.cli.main import run
@@ -19,7 +20,6 @@ from topodesign.optima.forest.schedule import forest_schedule
 from topodesign.plans.archive import write_archive
 from topodesign.plans.files import load_plan, save_plan
 from topodesign.plans.measure import flow_claim
-from topodesign.plans.trees import flow_of_trees
 
 GB = 10**9
 
@@ -175,12 +175,12 @@ def test_the_file_keeps_everything(boxes: Path, tmp_path: Path) -> None:
     assert (read.names, read.topology, read.unit) == (fabric.names, fabric.topology, fabric.unit)
     assert (read.multicast, read.aggregation) == (fabric.multicast, fabric.aggregation)
     assert schedule == forest_schedule(fabric.topology, "allgather")
-    assert header.claim == flow_claim(flow_of_trees(fabric, schedule))
+    assert header.claim == flow_claim(schedule.on(fabric))
     assert header.spec == "dgx_h100(2)"
     again = tmp_path / "again.npz"
     generator = {"method": "forest", "fixed_k": None, "root": None}
     save_trees(again, schedule, fabric, spec="dgx_h100(2)", generator=generator)
-    assert load_plan(again).trees == load_plan(boxes).trees
+    assert Trees.of(load_plan(again)) == Trees.of(load_plan(boxes))
     assert save_plan(again, load_plan(boxes)).read_bytes() == boxes.read_bytes()
     uneven = forest_schedule(fabric.topology, "allreduce", shard=[1] * 15 + [0])
     save_trees(again, uneven, fabric)

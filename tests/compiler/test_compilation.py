@@ -28,13 +28,11 @@ from topodesign.compiler.compilation import CompilationError, Compiled, compile_
 from topodesign.compiler.frontends import rounds
 from topodesign.compiler.ir import Program
 from topodesign.compiler.limits import Limits
-from topodesign.plans.movement import Movement
 from topodesign.plans.plan import Plan
 from topodesign.plans.step_ops import is_lean, unfold
 from topodesign.runtime.msccl.check import CheckReport
 from topodesign.schedulers.spff import spff_orbit
 from topodesign.topology.library import build
-from topodesign.topology.topology import Topology
 
 
 class Listing(Backend):
@@ -105,7 +103,7 @@ def test_a_back_end_is_a_class_and_a_line(tmp_path: Path) -> None:
     with pytest.raises(ParameterError, match="listing has no protocol 'LL128'; known are Simple, LL"):
         sample("listing", protocol="LL128")
     trees = tree_schedule(fabric(4, 2, random.Random(1)), "broadcast", random.Random(1))  # noqa: S311
-    assert len(compile_movement(trees.topology, trees, "listing").files) == 4
+    assert len(compile_movement(trees.topology, trees.flow, "listing").files) == 4
 
 
 def test_results_can_be_looked_at_and_saved(tmp_path: Path) -> None:
@@ -172,20 +170,8 @@ def test_wrong_plans_are_refused() -> None:
         compile_movement(topology, plan.some(np.arange(len(plan) - 1)))
 
 
-class Pigeons(Movement):
-    """A movement that nobody has heard of."""
-
-    kind = "pigeons"
-    collective = ALLGATHER
-
-    def fits(self, topology: Topology) -> bool:
-        return topology.nodes > 1
-
-
 def test_what_cannot_be_compiled_yet_says_so() -> None:
     topology = build("circulant(6,1,2)")
-    with pytest.raises(ScheduleError, match="not of pigeons"):
-        compile_plan(Plan(topology, Pigeons()))
     for collective in COLLECTIVES.values():
         if not collective.like(*rounds.COLLECTIVES):
             empty = make(collective.at(0 if collective.rooted else None), 6, 1, [], steps=0)

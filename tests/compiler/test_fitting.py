@@ -21,7 +21,7 @@ BEST = 12
 def plan(k: int | None) -> Plan:
     rng = random.Random(7)  # noqa: S311
     topology = fabric(5, 2, rng)
-    return Plan(topology, tree_schedule(topology, "allgather", rng, per_root=k or BEST))
+    return Plan(topology, tree_schedule(topology, "allgather", rng, per_root=k or BEST).flow)
 
 
 def recorded(asked: list[int | None]) -> Callable[[int | None], Plan]:

@@ -29,7 +29,7 @@ def test_random_trees_compile_and_run(seed: int, nodes: int, channels: int, inpl
     done = 0
     for target in ("msccl", "mscclpp"):
         try:
-            made = compile_movement(trees.topology, trees, target=target, **options)
+            made = compile_movement(trees.topology, trees.flow, target=target, **options)
         except InfeasibleError:  # a limit of the runtime
             continue
         done += 1

@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.samples.tree_tables import forest_schedule
 from topodesign.base.errors import InfeasibleError, ParameterError, ScheduleError
 from topodesign.cli.main import run
 from topodesign.compiler.compilation import compile_plan
 from topodesign.compiler.several import compile_groups, compile_roots
-from topodesign.optima.forest.schedule import forest_schedule
 from topodesign.plans.flow_ops import relabel
 from topodesign.plans.verify.plans import check_movement
 from topodesign.schedulers.scheduling import schedule

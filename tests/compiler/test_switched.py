@@ -17,6 +17,7 @@ from tests.floors import reached
 from tests.runtime.mscclpp.explore import Explorer
 from tests.runtime.mscclpp.mutants import SWITCHED, lose, mutant
 from tests.samples.programs import options_of
+from tests.samples.tree_tables import Trees
 from topodesign import simulate
 from topodesign.base.errors import InfeasibleError, TopodesignError
 from topodesign.base.units import as_size
@@ -219,7 +220,7 @@ def test_all_must_join_the_same() -> None:
 
 def test_the_layers_fit() -> None:
     plan = schedule("dgx_h100(1)", "allreduce", method="in-network")
-    program = program_through_switch(plan.trees, options_of(inplace=True, channels=2))
+    program = program_through_switch(plan.flow, options_of(inplace=True, channels=2))
     body = program.made
     assert len(body.ranks) == 8
     assert len(body.links) == 28
@@ -228,14 +229,14 @@ def test_the_layers_fit() -> None:
 
 
 def test_shards_that_are_said_to_be_equal_are() -> None:
-    plain = schedule("dgx_h100(1)", "allgather", method="in-network").trees
-    made, said = (program_through_switch(one, options_of()) for one in (plain, replace(plain, shard=(2,) * 8)))
+    plain = Trees.of(schedule("dgx_h100(1)", "allgather", method="in-network"))
+    made, said = (program_through_switch(one.flow, options_of()) for one in (plain, replace(plain, shard=(2,) * 8)))
     assert made.made == said.made
     times = 1 + (np.arange(8) == 0)
     columns = {"weight": plain.weight * times, "route_weight": plain.route_weight * times[plain.tree[plain.route_edge]]}
     uneven = replace(plain, shard=tuple(times.tolist()), rate=Fraction(1, 8), **columns)
     with pytest.raises(InfeasibleError, match="of unequal shards; use equal ones"):
-        program_through_switch(uneven, options_of())
+        program_through_switch(uneven.flow, options_of())
 
 
 def planes(ranks: int, count: int) -> Fabric:

@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 
 from tests.samples.blocks import ranks_of
 from tests.samples.programs import compile_movement, program_of_trees
+from tests.samples.tree_tables import Trees
 from tests.samples.trees import TREE_COLLECTIVES, TreeCollective, fabric, tree_schedule
 from topodesign.base.errors import InfeasibleError, ParameterError, ScheduleError, TooLargeError
 from topodesign.compiler.backends.xml import to_xml
 from topodesign.compiler.instructions import Kind
 from topodesign.compiler.limits import Limits
 from topodesign.compiler.options import PROTOCOLS
-from topodesign.plans.trees import Trees
 from topodesign.runtime.msccl.check import CheckReport, check_program
 from topodesign.runtime.msccl.parse import parse_xml
 from topodesign.runtime.msccl.profiles import get_profile
@@ -30,7 +30,7 @@ def sample(collective: TreeCollective, nodes: int = 6, seed: int = 1, per_root: 
 
 
 def compiled(schedule: Trees, **options: Any) -> str:
-    return compile_movement(schedule.topology, schedule, **options).text
+    return compile_movement(schedule.topology, schedule.flow, **options).text
 
 
 def checked(text: str, runtime: str = "msccl") -> CheckReport:

@@ -14,6 +14,7 @@ from unittest import mock
 import numpy as np
 import pytest
 
+from tests.samples.tree_tables import Trees
 from topodesign import as_fabric, compile_plan, load_plan, repair, save_plan, simulate, verify
 from topodesign.base.errors import InfeasibleError, ScheduleError, TooLargeError
 from topodesign.base.latency import USUAL
@@ -25,7 +26,6 @@ from topodesign.plans.measure import compute_claim
 from topodesign.plans.plan import Plan
 from topodesign.plans.plan_ops import relabel_plan
 from topodesign.plans.time.chunks import OwnLinks, PipelineSimulation, simulate_chunks
-from topodesign.plans.trees import Trees, flow_of_trees, trees_of_flow
 from topodesign.schedulers.scheduling import schedule
 
 SPECS = ("dgx_a100(2)", "dgx_a100(4)", "mi250(4)", "mi250(8)", "dgx_h100(3)")
@@ -42,7 +42,7 @@ def folded(spec: str, collective: str = "allreduce") -> Plan:
 
 def orbit_of(plan: Plan) -> Trees:
     assert plan.flow.fold is not None
-    return trees_of_flow(plan.flow)
+    return Trees.of(plan.flow)
 
 
 def routes(trees: Trees, image: list[int] | None = None) -> Counter[object]:
@@ -78,10 +78,10 @@ def group(generators: list[list[int]]) -> set[tuple[int, ...]]:
 def test_they_are_the_trees_made_whole(spec: str, collective: str) -> None:
     plan, whole = folded(spec, collective), schedule(spec, collective, method="forest")
     orbit = orbit_of(plan)
-    assert orbit.unfold() == whole.trees == plan.trees
+    assert orbit.unfold() == Trees.of(whole) == Trees.of(plan)
     assert plan.claim == whole.claim
     assert compute_claim(plan) == dict(whole.claim)
-    assert len(orbit) < orbit.sends == len(whole.trees)
+    assert len(orbit) < orbit.sends == len(Trees.of(whole))
     elements = group(plan.flow.fold.generators.tolist())  # type: ignore[union-attr]
     images = sum((routes(orbit, list(one)) for one in elements), Counter[object]())
     assert images == routes(orbit.unfold())
@@ -90,7 +90,7 @@ def test_they_are_the_trees_made_whole(spec: str, collective: str) -> None:
 @pytest.mark.parametrize("spec", LARGE_LATER)
 def test_they_take_as_long(spec: str) -> None:
     plan = folded(spec)
-    whole = replace(plan, movement=orbit_of(plan).unfold())
+    whole = replace(plan, movement=orbit_of(plan).unfold().on(plan.place))
     for size, alpha, chunks in (("1MiB", None, None), ("1MiB", "1us", None), ("1MiB", None, 3), ("1GiB", None, None)):
         one, other = (simulate(each, size=size, alpha=alpha, chunks=chunks).run for each in (plan, whole))
         assert isinstance(one, PipelineSimulation)
@@ -112,14 +112,14 @@ def test_latencies_of_links_are_asked_for_by_orbits() -> None:
     own[0] = Fraction(1, 10**3)
     both = [
         simulate_chunks(flow, latency=USUAL, size=Fraction(1000), unit=Fraction(10**9), own=OwnLinks.late(own))
-        for flow in (plan.flow, flow_of_trees(plan.place, orbit.unfold()))
+        for flow in (plan.flow, orbit.unfold().on(plan.place))
     ]
     assert both[0].time == both[1].time
 
 
 def test_files_reports_programs_and_repairs(tmp_path: Path) -> None:
     plan = folded("dgx_a100(2)", "allgather")
-    whole = replace(plan, movement=orbit_of(plan).unfold())
+    whole = replace(plan, movement=orbit_of(plan).unfold().on(plan.place))
     path = save_plan(tmp_path / "folded.npz", plan)
     again = load_plan(path)
     assert again.movement == plan.movement
@@ -128,7 +128,7 @@ def test_files_reports_programs_and_repairs(tmp_path: Path) -> None:
     assert path.stat().st_size < save_plan(tmp_path / "whole.npz", whole).stat().st_size
     assert compile_plan(again).files == compile_plan(whole).files
     assert repair(again, "box0/gpu1").plan.claim == repair(whole, "box0/gpu1").plan.claim
-    assert again.trees == whole.trees
+    assert Trees.of(again) == Trees.of(whole)
     assert relabel_plan(plan, np.arange(again.topology.nodes)) == whole
 
 
@@ -144,7 +144,7 @@ def test_the_form_is_checked(monkeypatch: pytest.MonkeyPatch) -> None:
     )
     for wrong in wrongs:
         with pytest.raises(ScheduleError):
-            Plan(plan.place, replace(orbit, **wrong))
+            Plan(plan.place, replace(orbit, **wrong).flow)
     with pytest.raises(InfeasibleError, match="no rounds"):
         _ = plan.rounds
     monkeypatch.setenv(VARIABLE, "30kB")

@@ -46,7 +46,9 @@ def test_only_plans_of_a_kind_are_put_after_one_another() -> None:
     assert verify(replace(halves[0], movement=both, claim={})).ok
     with pytest.raises(InfeasibleError, match="timed and rounds are not put after one another"):
         concatenate(halves[0].flow, schedule("torus(3,3)", "allgather").flow)
-    with pytest.raises(InfeasibleError, match="plans in trees are not put"):
+    with pytest.raises(InfeasibleError, match="plans in paths are not put"):
+        concatenate(PLANS["paths"]().flow, PLANS["paths"]().flow)
+    with pytest.raises(ScheduleError, match="is made of"):
         concatenate(PLANS["trees"]().flow, PLANS["trees"]().flow)
     with pytest.raises(ScheduleError, match="parts"):
         list_transfers(halves[0], 2)

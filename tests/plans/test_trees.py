@@ -16,15 +16,16 @@ from hypothesis import strategies as st
 from tests.floors import reached
 from tests.samples import trees as sample_trees
 from tests.samples.forest import a100, fabrics, mi250
+from tests.samples.tree_tables import Trees, forest_schedule
 from tests.samples.trees import ROOTED, TREE_COLLECTIVES, TreeCollective
 from tests.samples.verdicts import verify_trees
 from topodesign import build
 from topodesign.base.errors import InfeasibleError, ParameterError, ScheduleError, TopologyError
+from topodesign.collectives import GATHER, REDUCE
 from topodesign.optima.forest.bottleneck import optimum
-from topodesign.optima.forest.schedule import forest_schedule
 from topodesign.optima.forest.tree_counts import find_fixed_optimum, smallest_trees
 from topodesign.plans.chunk_ops import MAX_WEIGHT, find_heights, find_loads
-from topodesign.plans.trees import Trees
+from topodesign.plans.flow_ops import reverse
 from topodesign.topology.topology import Topology
 
 
@@ -49,7 +50,7 @@ def test_any_collective_on_any_fabric(
     shard = None
     if root is None and data.draw(st.booleans()):
         shard = data.draw(st.lists(st.integers(0, 3), min_size=len(nodes), max_size=len(nodes)).filter(any))
-    schedule = right(forest_schedule(topology, collective, k=k or None, root=root, shard=shard))
+    schedule = right(Trees.of(forest_schedule(topology, collective, k=k or None, root=root, shard=shard)))
     assert schedule.topology == topology
     assert schedule.collective.name == collective
     if not schedule.concurrent:
@@ -79,7 +80,7 @@ def test_any_collective_on_any_fabric(
 @pytest.mark.dear("MI250")
 @pytest.mark.parametrize("topology", [a100(2), mi250(1)], ids=["A100", "MI250"])
 def test_known_fabrics(topology: Topology) -> None:
-    schedule = right(forest_schedule(topology, "allgather"))
+    schedule = right(Trees.of(forest_schedule(topology, "allgather")))
     assert np.bincount(schedule.root, schedule.weight, topology.nodes).max() == smallest_trees(topology)
     assert find_heights(schedule.flow).shape == (len(schedule),)
     assert schedule.height == find_heights(schedule.flow).max() <= 12
@@ -90,11 +91,11 @@ def test_known_fabrics(topology: Topology) -> None:
 def test_reversal(rng: random.Random, collective: TreeCollective) -> None:
     topology = sample_trees.fabric(rng.randint(2, 6), rng.randint(1, 3), rng)
     schedule = sample_trees.tree_schedule(topology, collective, rng)
-    back = schedule.reverse()
+    back = Trees.of(reverse(schedule.flow))
     assert verify_trees(schedule).ok == verify_trees(back).ok
     assert back.collective == schedule.collective.dual
-    assert back.reverse() == schedule
-    assert hash(back.reverse()) == hash(schedule)
+    assert reverse(back.flow) == schedule.flow
+    assert hash(reverse(back.flow)) == hash(schedule.flow)
     assert back != schedule
     assert back.height == schedule.height
     assert back.inverse_rate == schedule.inverse_rate
@@ -112,7 +113,7 @@ def test_allreduce_with_halves_of_different_rates() -> None:
     topology = Topology.from_links(3, [(0, 1, 3), (0, 2, 5), (1, 0, 2), (1, 2, 1), (2, 1, 4), (2, 0, 2)])
     halves = [forest_schedule(topology, collective).inverse_rate for collective in ("reduce-scatter", "allgather")]
     assert halves[0] != halves[1]
-    assert right(forest_schedule(topology, "allreduce", shard=[1, 1, 1])).inverse_rate == sum(halves)
+    assert right(Trees.of(forest_schedule(topology, "allreduce", shard=[1, 1, 1]))).inverse_rate == sum(halves)
 
 
 @pytest.mark.parametrize(
@@ -139,14 +140,15 @@ def test_what_cannot_be(options: dict[str, Any], error: type[Exception]) -> None
 @functools.cache
 def sample() -> Trees:
     """Two nodes at a switch, one tree each."""
-    return forest_schedule(Topology.from_links(3, [(0, 2), (2, 1), (1, 2), (2, 0)], switches=[2]), "allgather")
+    star = Topology.from_links(3, [(0, 2), (2, 1), (1, 2), (2, 0)], switches=[2])
+    return Trees.of(forest_schedule(star, "allgather"))
 
 
 @pytest.mark.parametrize(
     "change",
     [
-        {"collective": "gossip"},
-        {"collective": "reduce"},
+        {"collective": GATHER},
+        {"collective": REDUCE},
         {"rate": Fraction(0)},
         {"reduce_trees": 1},
         {"reduce_trees": 3},
@@ -157,7 +159,6 @@ def sample() -> Trees:
         {"root": np.array([0, 3])},
         {"weight": np.array([1, 0])},
         {"weight": np.array([1, MAX_WEIGHT + 1])},
-        {"weight": np.array([1.0, 1.0])},
         {"weight": np.array([1])},
         {"tree": np.array([1, 0])},
         {"tree": np.array([0, 2])},
@@ -180,7 +181,6 @@ def test_columns_are_frozen() -> None:
     for column in sample().columns().values():
         with pytest.raises(ValueError, match="read-only"):
             column[0] = 0
-    assert "2 trees, height 1" in repr(sample())
 
 
 def test_circles_and_missing_links_are_told() -> None:

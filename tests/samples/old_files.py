@@ -9,6 +9,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+from tests.samples.tree_tables import Trees
 from topodesign.base.cost import Cost
 from topodesign.base.errors import ScheduleError
 from topodesign.base.version import __version__
@@ -17,7 +18,7 @@ from topodesign.plans.archive import LINK_COLUMNS, write_archive
 from topodesign.plans.files import load_plan
 from topodesign.plans.flow import Flow
 from topodesign.plans.measure import flow_claim
-from topodesign.plans.trees import Trees, flow_of_trees
+from topodesign.plans.old_kinds import TREE_FIELDS, TREE_TABLES
 from topodesign.topology.topology import Topology
 
 FILE_COLUMNS = ("step", "src", "dst", "owner", "lo", "hi")
@@ -64,7 +65,7 @@ def save_schedule(
 
 def save_trees(
     path: str | Path,
-    schedule: Trees,
+    schedule: Trees | Flow,
     fabric: Fabric,
     *,
     spec: str | None = None,
@@ -72,14 +73,15 @@ def save_trees(
 ) -> None:
     """Version 2."""
     topology = fabric.topology
-    claim = flow_claim(flow_of_trees(fabric, schedule))
-    counts = {name: len(getattr(schedule, table[0].name)) for name, table in Trees.TABLES.items()}
+    schedule = Trees.of(schedule) if isinstance(schedule, Flow) else schedule
+    claim = flow_claim(schedule.on(fabric))
+    counts = {name: len(getattr(schedule, table[0].name)) for name, table in TREE_TABLES.items()}
     fields = {
         "format": "topodesign tree schedule",
         "version": 2,
         "collective": schedule.collective.name,
         "claim": {**{name: str(value) for name, value in claim.items()}, "height": int(claim["height"])},
-        **{name: getattr(schedule, name) for name in Trees.FIELDS},
+        **{name: getattr(schedule, name) for name in TREE_FIELDS},
         "rate": str(schedule.rate),
         **counts,
         "nodes": topology.nodes,
@@ -105,7 +107,7 @@ def load_schedule(path: str | Path) -> tuple[Topology, Flow, Header]:
 def load_trees(path: str | Path) -> tuple[Fabric, Trees, Any]:
     plan = load_plan(path)
     assert isinstance(plan.place, Fabric)
-    return plan.place, plan.trees, SimpleNamespace(claim=plan.claim, spec=plan.spec, generator=plan.generator)
+    return plan.place, Trees.of(plan), SimpleNamespace(claim=plan.claim, spec=plan.spec, generator=plan.generator)
 
 
 def _links(topology: Topology) -> dict[str, Any]:

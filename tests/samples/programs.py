@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tests.samples.tree_tables import Trees
 from topodesign.compiler.backends.backend import Options
 from topodesign.compiler.columns import KINDS
 from topodesign.compiler.compilation import Compiled, compile_plan
@@ -12,15 +13,13 @@ from topodesign.compiler.frontends.trees import lower_trees
 from topodesign.compiler.instructions import Kind
 from topodesign.compiler.ir import Program
 from topodesign.compiler.limits import NO_LIMITS, Limits
-from topodesign.plans.flow import Flow
-from topodesign.plans.movement import Movement
+from topodesign.plans.flow import Flow, Flows
 from topodesign.plans.plan import Plan
-from topodesign.plans.trees import Trees, flow_of_trees
 from topodesign.plans.verify.plans import verify_or_raise
 from topodesign.topology.topology import Topology
 
 
-def compile_movement(topology: Topology, movement: Movement, target: str = "msccl", **options: Any) -> Compiled:
+def compile_movement(topology: Topology, movement: Flow | Flows, target: str = "msccl", **options: Any) -> Compiled:
     return compile_plan(Plan(topology, movement), target, **options)
 
 
@@ -35,7 +34,7 @@ def program_of_rounds(topology: Topology, rounds: Flow, *, limits: Limits = NO_L
 
 
 def program_of_trees(trees: Trees, *, limits: Limits = NO_LIMITS, **options: Any) -> Program:
-    return lower_trees(flow_of_trees(trees.topology, trees), options_of(**options), limits).program(None)
+    return lower_trees(trees.on(trees.topology), options_of(**options), limits).program(None)
 
 
 def count_instructions(program: Program, *kinds: Kind) -> int:

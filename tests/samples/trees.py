@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from tests.samples.tree_tables import Trees
 from topodesign.collectives import as_collective
 from topodesign.plans.chunk_ops import find_loads
-from topodesign.plans.trees import Trees
 from topodesign.topology.topology import Topology
 
 TreeCollective = str

@@ -7,18 +7,18 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from tests.samples.paths import Paths
+from tests.samples.tree_tables import Trees
 from topodesign.base.cost import Cost
 from topodesign.fabrics.fabric import NODE_BANDWIDTH, Fabric
-from topodesign.plans.flow import Flow
+from topodesign.plans.chunk_ops import count_shards
+from topodesign.plans.flow import Flow, Flows
 from topodesign.plans.flow_ops import join_links
-from topodesign.plans.movement import Movement
-from topodesign.plans.trees import Trees
 from topodesign.plans.verify.plans import check_movement
 from topodesign.plans.verify.verdict import Verdict
 from topodesign.topology.topology import Topology
 
 
-def verify_rounds(topology: Topology, moved: Movement, claim: Cost | None = None) -> Verdict:
+def verify_rounds(topology: Topology, moved: Flow | Flows, claim: Cost | None = None) -> Verdict:
     """Return the verdict on steps, and on what they are claimed to cost."""
     found = check_movement(topology, moved)
     wrong = claim is not None and "steps" in found.figures and claim != found.cost
@@ -48,7 +48,7 @@ class PipelinesVerdict:
 
 
 def verify_trees(
-    trees: Trees,
+    trees: Trees | Flow,
     claim: Fraction | None = None,
     names: Sequence[str] | None = None,
     *,
@@ -56,15 +56,15 @@ def verify_trees(
     aggregation: Collection[int] = (),
 ) -> PipelinesVerdict:
     """Return the verdict on trees, where some switches copy and some add."""
-    place = Fabric.from_topology(trees.topology, NODE_BANDWIDTH)
+    place, flow = Fabric.from_topology(trees.topology, NODE_BANDWIDTH), trees if isinstance(trees, Flow) else trees.flow
     found = check_movement(
         trees.topology if names is None else replace(place, names=tuple(names)),
-        trees,
+        flow,
         multicast=multicast,
         aggregation=aggregation,
     )
     rate = found.figures.get("algorithmic_bandwidth")
-    inverse = None if rate is None else trees.shards * place.unit / rate
+    inverse = None if rate is None else count_shards(flow) * place.unit / rate
     problems = (*found.problems, *(["another 1/x is claimed"] if claim not in {None, inverse} else []))
     height = int(found.figures.get("height", 0))
     count = 0 if found.details is None else getattr(found.details, "trees", 0)

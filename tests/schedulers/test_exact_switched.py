@@ -179,7 +179,7 @@ def test_late_nodes(collective: str) -> None:
     assert verify(plan).ok
     timed = plan.movement.table()
     at_late = (timed["src"] == 2) | (timed["dst"] == 2)
-    tick = plan.movement.timing.tick  # type: ignore[attr-defined]
+    tick = plan.movement.timing.tick  # type: ignore[union-attr]
     assert all(int(start) * tick >= Fraction(30, 10**6) for start in timed["start"][at_late])
     assert plan.claim["time"] > Fraction(30, 10**6)
     assert plan.claim["time"] <= schedule("biring(2,4)", collective, method="tacos", **more).claim["time"]

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.samples.tree_tables import Trees
 from topodesign import schedule, verify
 from topodesign.plans.plan_ops import split_groups
 
@@ -31,13 +32,12 @@ def test_shares_of_one_group_are_free_where_a_switch_adds_for_another(tmp_path: 
     plan = schedule(_two_groups(tmp_path, crossing), "allreduce", group=["a,b,c", "p,q"])
     assert verify(plan).ok
     assert plan.claim["algorithmic_bandwidth"] == Fraction(25 * 10**9)
-    trees = plan.trees
-    for one in trees.alone():
+    for part in split_groups(plan):
+        one = Trees.of(part)
         weights = dict.fromkeys(one.root.tolist(), 0)
         for root, weight in zip(one.root[: one.reduce_trees].tolist(), one.weight.tolist(), strict=False):
             weights[root] += weight
         if one.shard is not None:
-            assert [weights.get(node, 0) for node in one.owners] == list(one.shard)
-    for part in split_groups(plan):
+            assert [weights.get(node, 0) for node in part.fabric.compute] == list(one.shard)
         report = verify(part)
         assert not any("overloaded" in one or "carries" in one for one in report.problems)

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from tests.conftest import few
+from tests.samples.tree_tables import Trees
 from topodesign import Plan, schedule, simulate, verify
 from topodesign.base.errors import ScheduleError
-from topodesign.plans.trees import Trees
 from topodesign.schedulers.for_size import chooses_by_size
 from topodesign.schedulers.method import Request
 
@@ -23,7 +23,7 @@ US = Fraction(1, 10**6)
 
 def one_shot(place: str) -> tuple[Plan, Trees]:
     plan = schedule(place, "allreduce", method="one-shot")
-    return plan, plan.trees
+    return plan, Trees.of(plan)
 
 
 @pytest.mark.parametrize(("nodes", "size"), [(3, 1024), (8, 8192), (5, 10**6)])
@@ -76,7 +76,7 @@ def test_what_is_missing_is_found() -> None:
     heavy = trees.having(weight=weight, route_weight=np.where(trees.tree == 0, 2, 1).astype(np.int64))
     fast = trees.having(rate=trees.rate * 2)
     for wrong in (fewer, heavy, fast):
-        assert not verify(replace(plan, movement=wrong)).ok
+        assert not verify(replace(plan, movement=wrong.flow)).ok
     with pytest.raises(ScheduleError, match="without in-trees"):
         trees.having(shard=(1, 2, 1, 1))
 

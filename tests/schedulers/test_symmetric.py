@@ -46,7 +46,7 @@ def checked(plan: Plan) -> Plan:
     assert report.ok, report.problems
     assert not report.found.notes
     assert plan.claim["time"] >= Fraction(plan.generator["bound"])
-    assert simulate(plan, size=plan.movement.timing.size).time <= plan.claim["time"]  # type: ignore[attr-defined]
+    assert simulate(plan, size=plan.movement.timing.size).time <= plan.claim["time"]  # type: ignore[union-attr]
     return plan
 
 

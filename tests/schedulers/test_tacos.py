@@ -51,7 +51,7 @@ def checked(plan: Plan) -> Plan:
     report = verify(plan)
     assert report.ok, report.problems
     assert plan.claim["time"] >= Fraction(plan.generator["bound"])
-    assert simulate(plan, size=plan.movement.timing.size).time <= plan.claim["time"]  # type: ignore[attr-defined]
+    assert simulate(plan, size=plan.movement.timing.size).time <= plan.claim["time"]  # type: ignore[union-attr]
     return plan
 
 

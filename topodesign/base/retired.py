@@ -188,6 +188,7 @@ NAMES: dict[str, str] = {
     "throughput": "use 'optimum', whose 'bandwidth' it is.",
     "Timed": "use Flow, whose 'clock' says what its ticks mean.",
     "Together": "use Flows, which has a Flow for each collective.",
+    "Trees": "use build_trees, which makes a Flow of the same columns.",
     "trace_wiring": "use show_wiring.",
     "unwind": "use replace_switches.",
     "warm": "use compile_kernels.",

@@ -162,7 +162,7 @@ def _trees_with_times(options: dict[str, Any]) -> dict[str, bool]:
     if not options["sizes"] or options["scan"] or options["frontier"] or options["fixed_k"]:
         return {}
     from topodesign.collectives import ALLREDUCE  # noqa: PLC0415  not for help
-    from topodesign.plans.trees import TREE_COLLECTIVES  # noqa: PLC0415  NumPy, which help does without
+    from topodesign.plans.chunk_ops import TREE_COLLECTIVES  # noqa: PLC0415  NumPy, which help does without
 
     if not (options["collective"] or ALLREDUCE).like(*TREE_COLLECTIVES) or options["method"] == "fluid":
         raise click.UsageError("--size requires trees; 'topodesign compare NETWORK --algorithm all' prints all times.")

@@ -29,6 +29,7 @@ from topodesign.compiler.limits import Limits, find_first
 from topodesign.compiler.options import CompileOptions, Threadblocks
 from topodesign.compiler.serving import Cut
 from topodesign.fabrics.fabric import Fabric
+from topodesign.plans.chunk_ops import unfold_pieces
 from topodesign.plans.files import as_plan
 from topodesign.plans.plan import Plan
 from topodesign.plans.plan_ops import adds_at_ranks, block_amounts, list_rank_rounds, list_relays, list_transfers
@@ -70,7 +71,7 @@ def _of_trees(plan: Plan, options: Options, limits: Limits) -> Lowering:
     if len(list_relays(plan)) and limits.switches:
         from topodesign.compiler.onesided.switched import program_through_switch  # noqa: PLC0415  few have switches
 
-        return Lowering(lambda _: program_through_switch(plan.trees, options))
+        return Lowering(lambda _: program_through_switch(unfold_pieces(plan.flow), options))
     if adds_at_ranks(plan):
         return _of_sums(plan, options, limits)
     if len(list_relays(plan)):

@@ -25,7 +25,7 @@ from topodesign.optima.flows import FLOWS, best_flow
 from topodesign.optima.fluid.packing import problem_in_groups
 from topodesign.optima.forest.bottleneck import narrowest
 from topodesign.optima.trees import best_allreduce
-from topodesign.plans.trees import TREE_COLLECTIVES
+from topodesign.plans.chunk_ops import TREE_COLLECTIVES
 from topodesign.solve.maxflow import compute_nodes, worst_ratio
 from topodesign.topology.topology import Topology
 

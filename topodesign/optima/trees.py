@@ -24,9 +24,10 @@ from topodesign.optima.forest.schedule import tree_schedule
 from topodesign.optima.forest.tree_counts import smallest_trees
 from topodesign.optima.question import Pass, Question
 from topodesign.optima.solution import Solution, Upgrade, Useful, describe_side
+from topodesign.plans.chunk_ops import find_height, find_inverse_rate, unfold_pieces
+from topodesign.plans.flow import Flow
 from topodesign.plans.measure import flow_claim
 from topodesign.plans.time.chunks import OwnLinks, simulate_chunks
-from topodesign.plans.trees import Trees, flow_of_trees
 from topodesign.solve.maxflow import worst_ratio
 
 MOST_SMALL = 8  # largest number of trees per root that trade-offs try besides the best
@@ -336,21 +337,20 @@ def trade_off_trees(
     """
     best = smallest_number_of_trees(question)
     rows = [(k, _with_trees(question, k)) for k in sorted({*range(1, min(best, MOST_SMALL + 1)), best})]
-    rows.sort(key=lambda row: (row[1].inverse_rate, row[1].height, row[0]))
-    heights = [schedule.height for _, schedule in rows]
+    rows.sort(key=lambda row: (find_inverse_rate(row[1]), find_height(row[1]), row[0]))
+    heights = [find_height(schedule) for _, schedule in rows]
     paying = [row for at, row in enumerate(rows) if heights[at] < min(heights[:at], default=heights[at] + 1)]
     return [_measure_trees(question.fabric, k, schedule, latency, sizes) for k, schedule in paying]
 
 
-def _with_trees(question: Question, k: int) -> Trees:
+def _with_trees(question: Question, k: int) -> Flow:
     fabric = question.fabric
-    trees: Trees = tree_schedule(fabric.topology, question.collective, k, question.shards, fabric.names).unfold()
-    return trees
+    return unfold_pieces(tree_schedule(fabric.topology, question.collective, k, question.shards, fabric.names))
 
 
-def _measure_trees(fabric: Fabric, k: int, schedule: Trees, latency: Latency, sizes: Sequence[Fraction]) -> TreeChoice:
+def _measure_trees(fabric: Fabric, k: int, schedule: Flow, latency: Latency, sizes: Sequence[Fraction]) -> TreeChoice:
     own = OwnLinks.late(fabric.link_latencies()) if latency.alpha is None else None
-    flow = flow_of_trees(fabric, schedule)
+    flow = replace(schedule, place=fabric)
     reached = flow_claim(flow)
     times = tuple(
         simulate_chunks(flow, latency=latency, size=size, unit=8 * fabric.unit, own=own).time for size in sizes

@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from fractions import Fraction
+from functools import partial
+from itertools import chain
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from topodesign.base.arrays import earlier
 from topodesign.base.errors import ScheduleError, TooLargeError
-from topodesign.collectives import Collective
+from topodesign.base.wording import with_article
+from topodesign.collectives import ALLREDUCE, Collective
 from topodesign.fabrics.fabric import Fabric
 from topodesign.plans.archive import MAX_ROWS
-from topodesign.plans.flow import Flow
-from topodesign.topology.topology import Topology
+from topodesign.plans.chunk_ops import MAX_WEIGHT, TREE_COLLECTIVES, find_parts, find_relays, find_teams, sort_sends
+from topodesign.plans.flow import Flow, Routes
+from topodesign.topology.symmetry import Symmetry
+from topodesign.topology.topology import IntArray, Topology
 
 Part = tuple[ArrayLike, ArrayLike, ArrayLike, ArrayLike, ArrayLike, ArrayLike]
 """The columns step, src, dst, block, lo, hi: integers that broadcast against each other."""
@@ -87,6 +95,203 @@ def build_steps(
         place = Topology.from_arrays(place, *ends[:, np.all((ends >= 0) & (ends < place), axis=0)])
     sends = np.arange(len(step), dtype=np.int32), src, dst, step - 1, step, part
     return Flow(collective, place, "steps", units, block, lo, hi, *sends, steps=steps, **more)
+
+
+def build_trees(
+    place: Topology | Fabric,
+    collective: Collective,
+    roots: tuple[IntArray, IntArray],
+    edges: tuple[IntArray, IntArray, IntArray],
+    routes: Routes,
+    *,
+    rate: Fraction = Fraction(1),
+    reduce_trees: int = 0,
+    shard: Sequence[int] | None = None,
+    concurrent: bool = False,
+    fold: Symmetry | None = None,
+) -> Flow:
+    """Build a flow in chunks from weighted spanning trees.
+
+    ForestColl, section 4: the shard of a root is cut into parts in proportion to the weights of the root's trees, and
+    every part flows through its tree in a pipeline of small chunks. Data flow away from the root in an *out-tree*,
+    where nodes store and pass on what they receive, and towards it in an *in-tree*, where they add it to their own. An
+    allreduce without in-trees is *one-shot*: the trees of a root carry all that it has, and every node adds up.
+
+    Parameters
+    ----------
+    roots
+        Root and weight of every tree.
+    edges
+        Tree, sender and receiver of every edge. The edges of a tree come in an order in which a node has received all
+        that it will receive before it sends. Where a switch is an end, it adds or copies.
+    routes
+        Ways of edges over the links.
+    rate
+        Capacity that a unit of weight takes of every link on its way.
+    reduce_trees
+        The first so many trees are in-trees.
+    shard
+        Relative shard sizes of the compute nodes in ascending order; None for equal ones.
+    concurrent
+        Whether both phases of an allreduce share the links at the same time.
+    fold
+        A symmetry, if only the trees of its representatives are given.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from topodesign import Plan, build, verify
+    >>> from topodesign.collectives import ALLGATHER
+    >>> two, one = np.arange(2), np.ones(2, dtype=np.int64)
+    >>> routes = Routes(two, one, np.array([0, 2, 4]), np.array([0, 1, 1, 0]))
+    >>> trees = build_trees(build("complete(2)"), ALLGATHER, (two, one), (two, two, 1 - two), routes)
+    >>> verify(Plan(build("complete(2)"), trees)).ok
+    True
+    """
+    root, weight = roots
+    tree, src, dst = edges
+    trees = len(root)
+    topology = place.topology if isinstance(place, Fabric) else place
+    one_shot = collective.like(ALLREDUCE) and not reduce_trees and trees > 0
+    _check_trees(collective, topology, weight, reduce_trees, shard, concurrent=concurrent, one_shot=one_shot)
+    if len(routes.weight) and not 1 <= int(routes.weight.min()) <= int(routes.weight.max()) <= MAX_WEIGHT:
+        raise ScheduleError(f"column 'route_weight' must hold numbers from 1 to {MAX_WEIGHT}")
+    if len(tree) and (np.any(np.diff(tree) < 0) or int(tree.min()) < 0 or int(tree.max()) >= trees):
+        raise ScheduleError(f"column 'tree' must ascend and hold numbers from 0 to {trees - 1}")
+    phases = len(collective.movements) - 1
+    late = ((np.arange(trees) >= reduce_trees) & (not one_shot)).astype(np.int64) * phases
+    start, zeros = np.arange(len(tree)), np.zeros(trees, dtype=np.int64)
+    sizes = _block_sizes(collective, topology, shard)
+    flow = Flow(
+        collective, place, "chunks", 1, root, zeros, zeros + 1, tree, src, dst, start, start + 1, late[tree],
+        weight=weight, rate=rate, concurrent=concurrent, one_shot=one_shot, sizes=sizes,
+        routes=routes, fold=fold,
+    )  # fmt: skip
+    return lay_out(flow, own_sizes=shard is None)
+
+
+def build_ways(
+    place: Topology | Fabric,
+    collective: Collective,
+    trees: Sequence[tuple[int, int, Sequence[Sequence[int]]]],
+    *,
+    rate: Fraction = Fraction(1),
+    **more: Any,
+) -> Flow:
+    """Build a flow in chunks from root, weight and ways of every tree, in-trees first."""
+    ways = [way for *_, own in trees for way in own]
+    hop = np.array(list(chain.from_iterable(ways)), dtype=np.int64)
+    start = np.cumsum([0, *map(len, ways)], dtype=np.int64)
+    root, weight = (np.array([tree[at] for tree in trees], dtype=np.int64) for at in (0, 1))
+    tree = np.repeat(np.arange(len(trees)), [len(own) for *_, own in trees])
+    routes = Routes(np.arange(len(ways)), weight[tree], start, hop)
+    edges = tree, hop[start[:-1]], hop[start[1:] - 1]
+    return build_trees(place, collective, (root, weight), edges, routes, rate=rate, **more)
+
+
+def fold_of(generators: NDArray[np.int32]) -> Symmetry:
+    """Return the symmetry of permutations, by first nodes of orbits."""
+    nodes = generators.shape[1]
+    chosen = np.unique(Symmetry(nodes, (), partial(tuple, generators)).orbit_of)
+    return Symmetry(nodes, tuple(chosen.tolist()), partial(tuple, generators))
+
+
+def _check_trees(
+    collective: Collective,
+    topology: Topology,
+    weight: IntArray,
+    reduce_trees: int,
+    shard: Sequence[int] | None,
+    *,
+    concurrent: bool,
+    one_shot: bool,
+) -> None:
+    """Raise ScheduleError unless trees suit their collective and shards."""
+    if not collective.like(*TREE_COLLECTIVES):
+        known = ", ".join(map(str, TREE_COLLECTIVES))
+        raise ScheduleError(f"spanning trees are for {known}, not for {collective}")
+    if collective.rooted and collective.root is None and collective.roots is None:
+        raise ScheduleError(f"the trees of {with_article(collective)} require its root")
+    trees = len(weight)
+    fits = len(collective.movements) > 1 or reduce_trees == (trees if collective.reduces else 0)
+    if not 0 <= reduce_trees <= trees or not fits:
+        raise ScheduleError(f"{reduce_trees} of {trees} trees reducing does not fit {collective}")
+    if one_shot and (concurrent or len(set(shard or ())) > 1):
+        raise ScheduleError("an allreduce without in-trees has one phase, and all nodes with as much data each")
+    if concurrent and not collective.like(ALLREDUCE):
+        raise ScheduleError(f"only an allreduce has phases that can be concurrent, {collective} has one")
+    if concurrent and 2 * int(weight[:reduce_trees].sum()) != int(weight.sum()):
+        raise ScheduleError("the in-trees and the out-trees of a concurrent allreduce must have the same weight")
+    compute = topology.nodes - len(topology.switches)
+    if shard is not None and (len(shard) != compute or min(shard) < 0 or max(shard) < 1):
+        raise ScheduleError(f"shard must hold {compute} sizes, not negative and not all zero")
+    if trees and not 1 <= int(weight.min()) <= int(weight.max()) <= MAX_WEIGHT:
+        raise ScheduleError(f"column 'weight' must hold numbers from 1 to {MAX_WEIGHT}")
+
+
+def _block_sizes(collective: Collective, topology: Topology, shard: Sequence[int] | None) -> IntArray | None:
+    """Return the sizes of blocks where shards differ, or None."""
+    if shard is None or (len(set(shard)) == 1 and collective.group is None):
+        return None
+    sizes = np.zeros(topology.nodes, dtype=np.int64)
+    sizes[np.setdiff1d(np.arange(topology.nodes), list(topology.switches))] = shard
+    if collective.group is not None:
+        sizes[np.setdiff1d(np.arange(len(sizes)), collective.members(topology.nodes, topology.switches))] = 0
+    return sizes
+
+
+def lay_out(flow: Flow, *, own_sizes: bool = True) -> Flow:
+    """Return trees whose pieces share the blocks in proportion to their weights.
+
+    The units of a block are given to the trees of its root in their order: a unit of weight stands for as many units as
+    there are in the data of all over the weight of all trees of its phase. So the trees of a root with more than its
+    share go beyond its block. Blocks of a concurrent allreduce through switches that add for all are as large as the
+    trees of a root carry, if ``own_sizes`` and no sizes are given.
+    """
+    flow, topology, collective = sort_sends(flow), flow.topology, flow.collective
+    weight, root, phase = np.asarray(flow.weight, dtype=np.int64), flow.block, find_parts(flow)
+    if flow.one_shot:
+        phase = np.ones_like(phase)
+    sizes, team = None if flow.free else flow.sizes, find_teams(flow)
+    free = own_sizes and sizes is None and flow.concurrent and len(find_relays(flow)) > 0
+    if free:
+        sizes = np.zeros(topology.nodes, dtype=np.int64)
+        np.add.at(sizes, root[phase == 0], weight[phase == 0])
+    times = np.ones(len(root), dtype=np.int64)
+    if flow.fold is not None:
+        known = flow.fold.represented_by
+        times = np.bincount(known[known >= 0], minlength=topology.nodes)[root]
+    weights = np.zeros((2, len(collective.single)), dtype=np.int64)
+    np.add.at(weights, (phase, team), weight * times)
+    whole = np.ones(len(collective.single), dtype=np.int64)  # units of size one that the data of every group are
+    if not collective.rooted:
+        owner = flow.team.copy()
+        owner[root] = team
+        own = np.ones(topology.nodes, dtype=np.int64) if sizes is None else sizes
+        member = owner >= 0
+        if sizes is None:
+            member[list(topology.switches)] = False
+        np.add.at(whole, owner[member], own[member])
+        whole -= 1
+    wholes: list[int] = whole.tolist()
+    cuts = {
+        many // math.gcd(many, parts)
+        for row in weights.tolist()
+        for many, parts in zip(row, wholes, strict=True)
+        if many and parts
+    }
+    units = math.lcm(*cuts)
+    if units * max(wholes) * 2 >= MAX_UNITS:
+        raise TooLargeError("the weights of trees have so few divisors in common that units do not fit into 64 bits")
+    scale = np.zeros_like(weights)
+    for at, each in enumerate(weights.tolist()):
+        scale[at] = [units * parts // many if many else 0 for many, parts in zip(each, wholes, strict=True)]
+    width = np.maximum(weight * scale[phase, team], 1)
+    lo = earlier(root + phase * topology.nodes, width)
+    first = np.searchsorted(flow.piece, np.arange(len(root) + 1))
+    turn = np.arange(len(flow)) - first[flow.piece]
+    start = turn + flow.part * (int(turn.max(initial=0)) + 1)
+    return replace(flow, units=units, lo=lo, hi=lo + width, start=start, end=start + 1, sizes=sizes, free=free)
 
 
 def check_units(units: int) -> None:

@@ -14,7 +14,17 @@ from topodesign.base.arrays import earlier, ranges
 from topodesign.base.errors import ScheduleError, TooLargeError
 from topodesign.base.memory import VARIABLE, memory_limit
 from topodesign.base.units import format_size_rounded
-from topodesign.collectives import ALL_TO_ALL, GATHER, SCATTER, Collective
+from topodesign.collectives import (
+    ALL_TO_ALL,
+    ALLGATHER,
+    ALLREDUCE,
+    BROADCAST,
+    GATHER,
+    REDUCE,
+    REDUCE_SCATTER,
+    SCATTER,
+    Collective,
+)
 from topodesign.fabrics.fabric import Fabric
 from topodesign.plans.archive import MAX_ROWS
 from topodesign.plans.flow import PIECES, SENDS, Column, Flow, Routes
@@ -23,6 +33,8 @@ from topodesign.topology.topology import IntArray, Topology
 
 PATH_COLLECTIVES = (SCATTER, GATHER, ALL_TO_ALL)
 """Those that paths can do: every block goes from one node to one."""
+TREE_COLLECTIVES = (ALLGATHER, REDUCE_SCATTER, ALLREDUCE, BROADCAST, REDUCE)
+"""Those that spanning trees can do: everything goes from one node to all, or from all to one; an allreduce in turn."""
 MAX_WEIGHT = 2**31 - 1
 _PER_ROW = 64  # bytes for a vertex of a route while a plan is made and verified, measured
 
@@ -98,6 +110,20 @@ def find_ways(flow: Flow) -> list[list[int]]:
     for piece, first, end in zip(sort_sends(flow).piece[routes.send].tolist(), cut, cut[1:], strict=False):
         ways[piece] += hops[first + bool(ways[piece]) : end]
     return ways
+
+
+def count_adding(flow: Flow) -> int:
+    """Return how many pieces add on their way."""
+    adds = np.array([one.adds for one in flow.movements])[find_parts(flow)]
+    return int(np.count_nonzero(adds))
+
+
+def list_shards(flow: Flow) -> tuple[int, ...] | None:
+    """Return the given shard sizes of compute nodes, None where they are equal."""
+    if flow.sizes is None or flow.free:
+        return None
+    computes = np.setdiff1d(np.arange(flow.nodes), list(flow.topology.switches))
+    return tuple(flow.sizes[computes].tolist())
 
 
 def find_parts(flow: Flow) -> IntArray:
@@ -196,6 +222,22 @@ def find_unit_time(flow: Flow) -> Fraction:
     times = len(flow.members) // groups if flow.one_shot else 1
     weights = [many for many in sum_weights(flow) if many]
     return sum((pace * times * groups / many for many in weights[: 1 if flow.concurrent else None]), Fraction(0))
+
+
+def find_inverse_rate(flow: Flow) -> Fraction:
+    """Return the time by bandwidth for unit shards, per unit of capacity.
+
+    That is 1/x of ForestColl: N shards of M/N bytes take ``M/N * inverse_rate / unit`` seconds, where ``unit`` is the
+    bytes per second of a link of capacity one. Broadcast and reduce have one shard, of M bytes.
+    """
+    return count_shards(flow) * find_unit_time(flow)
+
+
+def count_shards(flow: Flow) -> Fraction:
+    """Return the unit shards in the data of a group, or of all nodes."""
+    if flow.sizes is None or flow.free:
+        return Fraction(flow.collective.shards(len(flow.members)))
+    return flow.whole_units / flow.units
 
 
 def sum_weights(flow: Flow) -> list[Fraction]:

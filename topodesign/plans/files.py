@@ -36,7 +36,7 @@ from collections.abc import Callable, Iterator, Mapping
 from fractions import Fraction
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias
 from zipfile import ZipFile
 
 from topodesign.base.arguments import as_path
@@ -60,12 +60,18 @@ from topodesign.plans.archive import (
     read_texts,
     write_archive,
 )
-from topodesign.plans.flow import Flow, Flows
 from topodesign.plans.flow_files import check_fields, column_names, read_flows, write_flows
-from topodesign.plans.movement import MAX_STEPS
-from topodesign.plans.old_kinds import OLD_KINDS, ROUND_FIELDS, ROUND_TABLES, read_rounds
+from topodesign.plans.old_columns import MAX_STEPS, read_tables
+from topodesign.plans.old_kinds import (
+    OLD_KINDS,
+    ROUND_FIELDS,
+    ROUND_TABLES,
+    TREE_FIELDS,
+    TREE_TABLES,
+    read_rounds,
+    read_trees,
+)
 from topodesign.plans.plan import Plan
-from topodesign.plans.trees import Trees
 from topodesign.topology.topology import Topology
 
 FORMAT = "topodesign plan"
@@ -108,7 +114,7 @@ def save_plan(path: str | Path, plan: Plan) -> Path:
         raise ParameterError(f"a plan is needed, not {plan!r:.60}")
     target = as_path(path)
     topology = plan.topology
-    header, columns = write_flows(cast("Flow | Flows", plan.movement))
+    header, columns = write_flows(plan.movement)
     fields = {
         "format": FORMAT,
         "version": OF_STAGES if plan.kind == "stages" else VERSION,
@@ -351,7 +357,7 @@ def _claim(claim: object) -> dict[str, Fraction]:
 
 
 def _trees(archive: ZipFile, fields: Mapping[str, Any]) -> Plan:
-    check_members(archive, Trees.column_names())
+    check_members(archive, [column.name for table in TREE_TABLES.values() for column in table])
     topology = read_links(archive, fields)
     (spec, generator), claim = _about(fields), fields.get("claim")
     if not isinstance(claim, dict):
@@ -367,14 +373,14 @@ def _trees(archive: ZipFile, fields: Mapping[str, Any]) -> Plan:
     )
     claimed = {key: read_fraction(claim, key) for key in ("k", "inv_x_star", "algorithmic_bandwidth")}
     claimed["height"] = Fraction(read_integer(claim, "height", 0, MAX_ROWS))
-    trees = Trees.read(archive, fields, topology, _get_collective(archive, fields))
-    return Plan(fabric, trees, claimed, spec, generator)
+    values = read_tables(archive, fields, topology, TREE_FIELDS, TREE_TABLES)
+    return Plan(fabric, read_trees(_get_collective(archive, fields), fabric, values), claimed, spec, generator)
 
 
 def _get_collective(archive: ZipFile, fields: Mapping[str, Any]) -> Collective:
     """Return the collective, whose root is that of the first tree."""
     collective = as_collective(fields.get("collective", ""))
-    roots = read_column(archive, "root", read_integer(fields, "trees", 0, MAX_ROWS), Trees.TABLES["trees"][0].dtype)
+    roots = read_column(archive, "root", read_integer(fields, "trees", 0, MAX_ROWS), TREE_TABLES["trees"][0].dtype)
     return collective.at(int(roots[0])) if collective.rooted and len(roots) else collective
 
 

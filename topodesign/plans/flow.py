@@ -41,7 +41,6 @@ from topodesign.base.units import format_time
 from topodesign.collectives import ALLGATHER, ALLREDUCE, REDUCE_SCATTER
 from topodesign.collectives.collective import Collective, Movement, join_collectives
 from topodesign.fabrics.fabric import Fabric
-from topodesign.plans.movement import Movement as Moving
 from topodesign.topology.symmetry import Symmetry
 from topodesign.topology.topology import IntArray, Topology
 
@@ -225,7 +224,7 @@ class Clock(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Flow(Moving):
+class Flow:
     """Pieces and their sends, in columns.
 
     Columns are integer arrays that nobody changes. Its form is checked when it is made, not its meaning: that is the
@@ -356,7 +355,7 @@ class Flow(Moving):
         return hash((self.collective, self.model, self.src.tobytes(), self.dst.tobytes()))
 
     @property
-    def kind(self) -> str:  # type: ignore[override]  # of other movements all values have the same
+    def kind(self) -> str:
         """What plans in this form are called."""
         if self.model == "steps":
             if self.circuits is not None:
@@ -499,6 +498,10 @@ class Flow(Moving):
             raise ScheduleError(f"{self!r} has no times of its own")
         return self.clock
 
+    def having(self, **changes: Any) -> Flow:
+        """Return a copy with other fields."""
+        return replace(self, **changes)
+
     def some(self, chosen: NDArray[Any]) -> Flow:
         """Return some sends by mask or numbers, each with its own piece."""
         names = (*PIECES, "weight") if self.weight is not None else PIECES
@@ -553,7 +556,7 @@ class Flow(Moving):
 
 
 @dataclass(frozen=True, eq=False)
-class Flows(Moving):
+class Flows:
     """Several flows of one plan, of one timing model.
 
     By the clock they are collectives at the same time, on shared links: each has a size and units of its own, and
@@ -598,6 +601,11 @@ class Flows(Moving):
     def __len__(self) -> int:
         return sum(len(one.over_links()) for one in self.each)
 
+    @property
+    def sends(self) -> int:
+        """Number of sends of all."""
+        return len(self)
+
     def __eq__(self, other: object) -> bool:
         return self.each == other.each if isinstance(other, Flows) else NotImplemented
 
@@ -605,7 +613,7 @@ class Flows(Moving):
         return hash(self.each)
 
     @property
-    def kind(self) -> str:  # type: ignore[override]  # of other movements all values have the same
+    def kind(self) -> str:
         """What plans in this form are called."""
         return "together" if self.model == "clock" else "stages"
 

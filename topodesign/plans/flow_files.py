@@ -55,7 +55,7 @@ from topodesign.plans.archive import (
     read_integers,
 )
 from topodesign.plans.flow import MAX_PORTS, MAX_TICKS, PIECES, SENDS, Circuits, Clock, Flow, Flows, Routes
-from topodesign.plans.movement import MAX_STEPS
+from topodesign.plans.old_columns import MAX_STEPS
 from topodesign.topology.symmetry import Symmetry
 from topodesign.topology.topology import Topology
 

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from topodesign.base.arrays import ranges
-from topodesign.base.errors import InfeasibleError, ScheduleError
+from topodesign.base.errors import InfeasibleError, ScheduleError, TooLargeError
 from topodesign.base.wording import with_article
 from topodesign.collectives import ALLREDUCE
 from topodesign.collectives.collective import Collective
 from topodesign.fabrics.fabric import Fabric
-from topodesign.plans.build import blocks_named, check_units, renamed
+from topodesign.plans.build import blocks_named, check_units, lay_out, renamed
+from topodesign.plans.chunk_ops import MAX_WEIGHT, find_parts, routes_of, sort_sends, take_sends
 from topodesign.plans.flow import PIECES, SENDS, Circuits, Column, Flow, Routes, equal, has_same_fold
 from topodesign.topology.topology import IntArray, Topology
 
@@ -37,7 +39,7 @@ def reverse(flow: Flow, place: Topology | Fabric | None = None) -> Flow:
     Efficient Direct-Connect Topologies, Definition 8 and Theorem 1.
     """
     if flow.model == "chunks":
-        raise ScheduleError("only flows in steps and by the clock are reversed")
+        return _reverse_chunks(flow, flow.topology.transpose() if place is None else place)
     last, block, clock = _last(flow), flow.block, flow.clock
     if flow.collective.pairwise:  # what went from s to t now goes from t to s
         source, target = np.divmod(block, flow.nodes)
@@ -59,6 +61,22 @@ def reverse(flow: Flow, place: Topology | Fabric | None = None) -> Flow:
         circuits=None if flow.circuits is None else _reverse_circuits(flow.circuits, flow.steps),
         clock=clock,
     )
+
+
+def _reverse_chunks(flow: Flow, place: Topology | Fabric) -> Flow:
+    """Return trees reversed in time: out-trees become in-trees."""
+    if flow.rate is None:
+        raise ScheduleError("paths are not reversed")
+    flow = sort_sends(flow)
+    routes, pieces, sends = routes_of(flow), len(flow.block), len(flow)
+    length = np.diff(routes.hop_start)[::-1]
+    cuts = np.concatenate(([0], np.cumsum(length))).astype(np.int64)
+    ways = Routes(sends - 1 - routes.send[::-1], routes.weight[::-1].copy(), cuts, routes.hop[::-1].copy())
+    columns: dict[str, Any] = {name: getattr(flow, name)[::-1].copy() for name in (*PIECES, "weight", *SENDS)}
+    columns |= {"src": columns["dst"], "dst": columns["src"], "piece": pieces - 1 - columns["piece"]}
+    columns |= {"part": len(flow.movements) - 1 - columns["part"], "start": np.arange(sends)}
+    columns["end"] = columns["start"] + 1
+    return lay_out(replace(flow, collective=flow.collective.dual, place=place, routes=ways, **columns))
 
 
 def _last(flow: Flow) -> int:
@@ -94,7 +112,14 @@ def _reverse_circuits(circuits: Circuits, steps: int) -> Circuits:
     )
 
 
-def concatenate(first: Flow, second: Flow, *, begin: int | None = None, collective: Collective | None = None) -> Flow:
+def concatenate(
+    first: Flow,
+    second: Flow,
+    *,
+    begin: int | None = None,
+    collective: Collective | None = None,
+    concurrent: bool = False,
+) -> Flow:
     """Return an allreduce of its halves, or another collective of two parts.
 
     In steps, units of blocks are as many as both count; by the clock both have the same units and clock. Circuits are
@@ -106,8 +131,10 @@ def concatenate(first: Flow, second: Flow, *, begin: int | None = None, collecti
         Instant from which the second counts its own; None for when all of the first is over.
     collective
         What both are together; None for the allreduce of their nodes.
+    concurrent
+        Of trees: whether both share the links at the same time.
     """
-    if first.kind != second.kind or first.model == "chunks":
+    if first.kind != second.kind or first.kind == "paths":
         both = first.kind if first.kind == second.kind else f"{first.kind} and {second.kind}"
         raise InfeasibleError(f"plans in {both} are not put after one another")
     allreduce = replace(first.collective, name=ALLREDUCE.name, movements=ALLREDUCE.movements, labels=ALLREDUCE.labels)
@@ -117,6 +144,8 @@ def concatenate(first: Flow, second: Flow, *, begin: int | None = None, collecti
         raise ScheduleError(
             f"{with_article(whole)} is made of {parts}, not of {first.collective} and {second.collective}"
         )
+    if first.rate is not None:
+        return _join_trees(first, second, whole, concurrent=concurrent)
     if first.nodes != second.nodes:
         raise ScheduleError(f"flows among {first.nodes} and {second.nodes} nodes are not put after one another")
     heads = [(None if one.model == "steps" else one.topology, one.routes is None) for one in (first, second)]
@@ -142,6 +171,41 @@ def concatenate(first: Flow, second: Flow, *, begin: int | None = None, collecti
     return replace(
         first, collective=whole, units=units, steps=first.steps + second.steps, routes=routes, **columns, **sends
     )
+
+
+def split_phases(flow: Flow) -> tuple[Flow, Flow]:
+    """Return the reduce-scatter and the allgather of an allreduce by trees."""
+    flow = sort_sends(flow)
+    part, found = find_parts(flow), list[Flow]()
+    for number, one in enumerate(flow.collective.parts):
+        pieces, sends = np.flatnonzero(part == number), np.flatnonzero(flow.part == number)
+        zeros = np.zeros(len(sends), dtype=np.int64)
+        found.append(lay_out(take_sends(flow, pieces, sends, collective=one, part=zeros)))
+    return found[0], found[1]
+
+
+def _join_trees(first: Flow, second: Flow, whole: Collective, *, concurrent: bool) -> Flow:
+    """Return the allreduce of in-trees and out-trees, at their common rate."""
+    parts = [sort_sends(one) for one in (first, second)]
+    rates = [one.rate or Fraction(1) for one in parts]
+    common = math.lcm(*(rate.denominator for rate in rates))
+    rate = Fraction(math.gcd(*(int(rate * common) for rate in rates)), common)
+    factors, weights = [int(one / rate) for one in rates], [np.asarray(one.weight) for one in parts]
+    if max(factor * int(weight.max()) for factor, weight in zip(factors, weights, strict=True)) > MAX_WEIGHT:
+        raise TooLargeError("the rates of reduce-scatter and allgather have no common part large enough; fix k")
+    columns: dict[str, Any] = {
+        name: np.concatenate([getattr(one, name) for one in parts]) for name in (*PIECES, *SENDS)
+    }
+    columns["piece"][len(parts[0]) :] += len(parts[0].block)
+    columns["part"][len(parts[0]) :] += 1
+    ways = [routes_of(one) for one in parts]
+    ways = [one._replace(weight=one.weight * factor) for one, factor in zip(ways, factors, strict=True)]
+    weight = np.concatenate([weight * factor for weight, factor in zip(weights, factors, strict=True)])
+    routes = _join_routes(ways[0], ways[1], len(parts[0]), 0)
+    joined = replace(
+        parts[0], collective=whole, rate=rate, weight=weight, routes=routes, concurrent=concurrent, **columns
+    )
+    return lay_out(joined)
 
 
 def _join_routes(first: Routes, second: Routes, sends: int, middle: int) -> Routes:

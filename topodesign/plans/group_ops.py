@@ -8,7 +8,7 @@ and taken apart again.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -32,6 +32,16 @@ def part_of_topology(topology: Topology, members: Sequence[int]) -> Topology:
     kept = (number[topology.src] >= 0) & (number[topology.dst] >= 0)
     src, dst = number[topology.src[kept]], number[topology.dst[kept]]
     return Topology.from_arrays(len(members), src, dst, topology.capacity[kept])
+
+
+def passing(topology: Topology, members: Collection[int]) -> Topology:
+    """Return the links with all non-members as switches."""
+    others = set(range(topology.nodes)).difference(members)
+    if others == topology.switches:
+        return topology
+    kept = topology.src != topology.dst
+    columns = (topology.src[kept], topology.dst[kept], topology.capacity[kept])
+    return Topology.from_arrays(topology.nodes, *columns, switches=others)
 
 
 def carried_over(flow: Flow, members: Sequence[int], topology: Topology) -> Flow:

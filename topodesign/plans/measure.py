@@ -11,7 +11,7 @@ import numpy as np
 from topodesign.base.cost import Cost
 from topodesign.base.errors import ScheduleError
 from topodesign.fabrics.fabric import NODE_BANDWIDTH, Fabric
-from topodesign.plans.chunk_ops import find_height, find_unit_time, sum_weights
+from topodesign.plans.chunk_ops import count_shards, find_height, find_unit_time, sum_weights
 from topodesign.plans.flow import Column, Flow, Flows
 from topodesign.plans.plan import Plan
 from topodesign.plans.stages import list_shares
@@ -144,8 +144,7 @@ def chunk_claim(flow: Flow) -> dict[str, Fraction]:
     time, trees = find_unit_time(flow), dict[str, Fraction]()  # of a byte, at one byte per second and capacity
     if flow.rate is not None:
         groups = max(1, sum(len(one) > 1 for one in flow.collective.groups or ()))
-        own = shards if flow.sizes is None or flow.free else flow.whole_units / flow.units
-        trees = {"k": max(sum_weights(flow)) / groups / own}
+        trees = {"k": max(sum_weights(flow)) / groups / count_shards(flow)}
     height = Fraction(find_height(flow))
     return trees | {"height": height, "inv_x_star": shards * time / unit, "algorithmic_bandwidth": unit / time}
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from itertools import pairwise
@@ -17,12 +18,12 @@ from topodesign.base.errors import FileFormatError, ScheduleError
 from topodesign.collectives import ALLGATHER, ALLREDUCE, REDUCE_SCATTER, Collective
 from topodesign.fabrics.fabric import Fabric
 from topodesign.plans.archive import MAX_INTEGER, MAX_ROWS, read_column, read_fraction, read_integer
-from topodesign.plans.build import build_steps
-from topodesign.plans.chunk_ops import MAX_WEIGHT, flow_of_paths
+from topodesign.plans.build import build_steps, build_trees, lay_out
+from topodesign.plans.chunk_ops import MAX_WEIGHT, flow_of_paths, take_sends
 from topodesign.plans.flow import MAX_PORTS, MAX_TICKS, PIECES, SENDS, Circuits, Clock, Flow, Flows, Routes
 from topodesign.plans.flow_files import check_fields
 from topodesign.plans.flow_ops import join_links
-from topodesign.plans.movement import (
+from topodesign.plans.old_columns import (
     FLAG,
     FRACTION,
     FRACTION_OR_NONE,
@@ -37,7 +38,6 @@ from topodesign.plans.movement import (
     integer,
     read_tables,
 )
-from topodesign.plans.trees import Trees, flow_of_trees
 from topodesign.topology.symmetry import Symmetry
 from topodesign.topology.topology import Topology
 
@@ -154,6 +154,29 @@ ROUND_TABLES: Tables = {
         Column("hi", "the unit after the last"),
     )
 }
+TREE_FIELDS: Fields = {
+    "rate": FRACTION,
+    "reduce_trees": integer(0, MAX_ROWS),
+    "shard": INTEGERS_OR_NONE,
+    "concurrent": FLAG,
+}
+TREE_TABLES: Tables = {
+    "trees": (
+        Column("root", "where the data start or end"),
+        Column("weight", "how many equal trees it stands for"),
+    ),
+    "edges": (
+        Column("tree", "tree of an edge, ascending"),
+        Column("src", "compute node or relay that sends"),
+        Column("dst", "compute node or relay that receives"),
+    ),
+    "routes": (
+        Column("route_edge", "edge of a route, ascending"),
+        Column("route_weight", "weight of the tree that goes over it"),
+    ),
+    "hop_start": (Column("hop_start", "where the vertices of a route begin, and the end of the last"),),
+    "hops": (Column("hop", "vertices of routes"),),
+}
 _DOES = (REDUCE_SCATTER, ALLREDUCE, ALLGATHER)  # stages, by number; an allreduce is one-shot
 _STREAM: Fields = {"units": integer(1, MAX_TICKS), "size": FRACTION, "bandwidth": FRACTION_OR_NONE}
 _SENDS: Tables = {
@@ -171,14 +194,27 @@ _SENDS: Tables = {
 }
 
 
-def _trees(collective: Collective, place: Topology | Fabric, values: Mapping[str, Any]) -> Flow:
-    """Return trees, of which a symmetry may fold some."""
+def read_trees(collective: Collective, place: Topology | Fabric, values: Mapping[str, Any]) -> Flow:
+    """Return trees as a flow in chunks, of which a symmetry may fold some."""
     topology, named = place.topology if isinstance(place, Fabric) else place, dict(values)
     fold = None
     if "generators" in named:
         generators, chosen = named.pop("generators").reshape(-1, topology.nodes), named.pop("representatives")
         fold = Symmetry(topology.nodes, tuple(chosen.tolist()), partial(tuple, generators))
-    return flow_of_trees(place, Trees(collective, topology, **named, fold=fold))
+    start, hop = named["hop_start"], named["hop"]
+    check_cuts(start, hop, len(named["route_edge"]), "routes")
+    return build_trees(
+        place,
+        collective,
+        (named["root"], named["weight"]),
+        (named["tree"], named["src"], named["dst"]),
+        Routes(named["route_edge"], named["route_weight"], start, hop),
+        rate=named["rate"],
+        reduce_trees=named["reduce_trees"],
+        shard=named["shard"],
+        concurrent=named["concurrent"],
+        fold=fold,
+    )
 
 
 def _paths(collective: Collective, place: Topology | Fabric, values: Mapping[str, Any]) -> Flow:
@@ -203,17 +239,17 @@ def _stages(collective: Collective, place: Topology | Fabric, values: Mapping[st
         raise ScheduleError("every stage has a rate and trees, and every tree is of a stage")
     if int(does.min()) < 0 or int(does.max()) >= len(_DOES):
         raise ScheduleError(f"column 'does' must hold numbers from 0 to {len(_DOES) - 1}")
-    whole = Trees(ALLGATHER, topology, Fraction(1), **columns, reduce_trees=0)
+    common: dict[str, Any] = {"rate": Fraction(1), "reduce_trees": 0, "shard": None, "concurrent": False}
+    whole = read_trees(ALLGATHER, place, columns | common)
     stage, found = np.repeat(np.arange(len(does)), counts), list[Flow]()
     for number, (which, rate) in enumerate(zip(does.tolist(), rates, strict=True)):
-        mine = whole.some(stage == number)
-        web = coo_array((np.ones(len(mine.src)), (mine.src, mine.dst)), shape=(topology.nodes,) * 2)
+        mine = take_sends(whole, np.flatnonzero(stage == number), np.flatnonzero(stage[whole.piece] == number))
+        web = coo_array((np.ones(len(mine)), (mine.src, mine.dst)), shape=(topology.nodes,) * 2)
         label, groups = connected_components(web, directed=False)[1], dict[int, list[int]]()
-        for node in whole.compute_nodes.tolist():
+        for node in whole.members.tolist():
             groups.setdefault(int(label[node]), []).append(node)
         one = _DOES[which].within(sorted(groups.values()))
-        adds = len(mine) if one.like(REDUCE_SCATTER) else 0
-        found.append(flow_of_trees(place, mine.having(collective=one, rate=rate, reduce_trees=adds)))
+        found.append(lay_out(replace(mine, collective=one, rate=rate, one_shot=one.like(ALLREDUCE))))
     return Flows(tuple(found))
 
 
@@ -276,15 +312,15 @@ OLD_KINDS: Mapping[str, OldKind] = MappingProxyType(
         "together": OldKind(
             {"tick": FRACTION, "overlap": FLAG}, _SENDS, _timed, {**_STREAM, "begin": integer(0, MAX_TICKS - 1)}
         ),
-        "trees": OldKind(Trees.FIELDS, Trees.TABLES, _trees),
+        "trees": OldKind(TREE_FIELDS, TREE_TABLES, read_trees),
         "orbittrees": OldKind(
-            Trees.FIELDS,
+            TREE_FIELDS,
             {
-                **Trees.TABLES,
+                **TREE_TABLES,
                 "generators": (Column("generators", "images of the nodes, generator after generator", np.int32, True),),
                 "representatives": (Column("representatives", "a root of every orbit"),),
             },
-            _trees,
+            read_trees,
         ),
         "paths": OldKind(
             {"units": integer(1, MAX_WEIGHT), "amounts": INTEGERS_OR_NONE},
@@ -298,7 +334,7 @@ OLD_KINDS: Mapping[str, OldKind] = MappingProxyType(
         "stages": OldKind(
             {"rates": Field(_read_rates)},
             {
-                **Trees.TABLES,
+                **TREE_TABLES,
                 "stages": (
                     Column("does", "0 reduce-scatter, 1 one-shot allreduce, 2 allgather"),
                     Column("trees", "trees of the stage"),

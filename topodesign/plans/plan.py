@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any, cast
+from typing import Any
 
 from topodesign.base.errors import InfeasibleError, ScheduleError
 from topodesign.base.records import Result
@@ -15,9 +15,7 @@ from topodesign.base.units import format_time
 from topodesign.collectives import Collective
 from topodesign.fabrics.fabric import NODE_BANDWIDTH, Fabric
 from topodesign.plans.flow import Flow, Flows, Model
-from topodesign.plans.movement import Movement
-from topodesign.plans.step_ops import unfold, unfold_steps
-from topodesign.plans.trees import Trees, flow_of_trees, trees_of_flow
+from topodesign.plans.step_ops import unfold_steps
 from topodesign.topology.topology import Topology
 
 _WORDS = MappingProxyType(
@@ -39,8 +37,8 @@ class Plan(Result):
     """
 
     place: Topology | Fabric  # where it runs: a topology, or a fabric, which has names and bandwidths of its own
-    # what moves when: a flow or several. Rounds and trees are taken for the flow that they say
-    movement: Movement
+    # what moves when: a flow or several
+    movement: Flow | Flows
     # its claimed cost, by name: exact numbers that the verifier finds out for itself and compares. Flow
     # claim ``steps`` and ``bandwidth`` (y), trees ``k``, ``height``, ``inv_x_star`` and ``algorithmic_bandwidth``,
     # timed sends ``time`` in seconds
@@ -51,12 +49,10 @@ class Plan(Result):
 
     def __post_init__(self) -> None:
         """Check that the movement fits the place; adopt its spec."""
-        if isinstance(self.movement, Trees) and self.movement.fits(self.topology):
-            object.__setattr__(self, "movement", flow_of_trees(self.place, self.movement))
+        if not isinstance(self.movement, Flow | Flows):
+            raise ScheduleError(f"a plan is of flows, not of {self.movement!r:.60}")
         if not self.movement.fits(self.topology):
             raise ScheduleError(f"{self.movement!r} is for another topology than {self.topology!r}")
-        if not isinstance(self.movement, Flow | Flows):
-            raise ScheduleError(f"a plan is of flows, rounds or trees, not of {self.movement.kind}")
         if self.collective.several and self.kind != "together":
             raise ScheduleError(f"{self.kind} are of one collective; several have a stream each")
         if isinstance(self.movement, Flow) and self.movement.place is not self.place:
@@ -101,7 +97,7 @@ class Plan(Result):
         Shares of links are of the bandwidths of its fabric.
         """
         moved = self.movement
-        each = moved.each if isinstance(moved, Flows) else (cast("Flow", moved),)
+        each = moved.each if isinstance(moved, Flows) else (moved,)
         place = self.fabric if each[0].model == "chunks" else self.place
         return tuple(one if one.place is place else replace(one, place=place) for one in each)
 
@@ -122,7 +118,7 @@ class Plan(Result):
     @property
     def model(self) -> Model:
         """The timing model of its flows: ``steps``, ``chunks`` or ``clock``."""
-        return cast("Flow | Flows", self.movement).model
+        return self.movement.model
 
     @property
     def has_trees(self) -> bool:
@@ -144,11 +140,6 @@ class Plan(Result):
     def rounds(self) -> Flow:
         """The unfolded sends in steps; InfeasibleError if it has no steps."""
         return unfold_steps(self.flow)
-
-    @property
-    def trees(self) -> Trees:
-        """The unfolded trees; InfeasibleError if it has none."""
-        return trees_of_flow(unfold(self.flow))
 
     def saying(self, *notes: str) -> Plan:
         """Return the same with more notes."""

@@ -14,7 +14,17 @@ from itertools import pairwise
 import numpy as np
 
 from topodesign.base.errors import InfeasibleError, ParameterError, ScheduleError, TooLargeError
-from topodesign.plans.chunk_ops import find_relays, routes_of, unfold_pieces
+from topodesign.plans.build import build_trees
+from topodesign.plans.chunk_ops import (
+    count_adding,
+    find_relays,
+    find_teams,
+    list_shards,
+    routes_of,
+    sort_sends,
+    take_sends,
+    unfold_pieces,
+)
 from topodesign.plans.flow import Circuits, Flow
 from topodesign.plans.flow_ops import relabel
 from topodesign.plans.group_ops import apart
@@ -23,7 +33,6 @@ from topodesign.plans.plan import Plan
 from topodesign.plans.step_ops import unfold_steps
 from topodesign.plans.time.clock import list_steps
 from topodesign.plans.transfers import Transfers, add_up, transfers_of_flow, transfers_of_rounds
-from topodesign.plans.trees import flow_of_trees
 from topodesign.plans.unroll import graph_of, ranks_of, unroll
 from topodesign.topology.topology import IntArray, Topology
 
@@ -185,23 +194,54 @@ def _circuits_of(circuits: Circuits, nodes: int, members: Sequence[int]) -> Circ
     return circuits._replace(src=src[mine], dst=dst[mine], **ports)
 
 
+def _own_shards(flow: Flow, trees: Flow, members: Sequence[int]) -> tuple[int, ...] | None:
+    """Return the shard sizes of a group's trees, None if they are equal."""
+    own: list[int] = []
+    shards = list_shards(flow)
+    if shards is not None:
+        sizes = np.asarray(flow.sizes)
+        own = sizes[list(members)].tolist()
+    elif flow.free and set(members).issuperset(np.concatenate((trees.block, trees.src, trees.dst)).tolist()):
+        # Where a switch adds for another group, a share is what a root's trees carry here, too.
+        inward = slice(count_adding(trees))
+        weights = np.zeros(flow.nodes, dtype=np.int64)
+        np.add.at(weights, trees.block[inward], np.asarray(trees.weight)[inward])
+        own = weights[list(members)].tolist()
+    return tuple(own) if any(own) else None
+
+
 def _split_trees(plan: Plan) -> Iterator[Plan]:
     """Yield the trees of each group on its part of the fabric."""
-    whole = plan.fabric
-    for number, (one, trees) in enumerate(zip(plan.collective.single, plan.trees.alone(), strict=True)):
-        names = [whole.names[node] for node in one.group or ()]
-        strays = np.isin(trees.hop, list(trees.topology.switches - whole.topology.switches))
-        if strays.any():
+    whole, flow = plan.fabric, sort_sends(unfold_pieces(plan.flow))
+    if flow.collective.group is None and not flow.collective.several:
+        yield replace(plan, movement=flow, claim=flow_claim(flow))
+        return
+    team = find_teams(flow)
+    for number, one in enumerate(flow.collective.single):
+        members, names = one.group or (), [whole.names[node] for node in one.group or ()]
+        mine = team == number
+        trees = take_sends(flow, np.flatnonzero(mine), np.flatnonzero(mine[flow.piece]))
+        routes = routes_of(trees)
+        passed = [node for node in np.unique(routes.hop).tolist() if node not in whole.topology.switches.union(members)]
+        if passed:
             raise InfeasibleError(
-                f"node {whole.names[trees.hop[strays][0]]} passes on data of group {number}, of which it is no "
+                f"node {whole.names[passed[0]]} passes on data of group {number}, of which it is no "
                 "member, and a program is run by members alone; make the schedule with --no-forward"
             )
         part = whole.only(names, forward=False)
         place = {name: at for at, name in enumerate(part.names)}
         order = np.array([place.get(name, -1) for name in whole.names], dtype=np.int64)
-        columns = {name: order[getattr(trees, name)] for name in ("root", "src", "dst", "hop")}
-        root = trees.collective.root
-        named = trees.collective if root is None else trees.collective.at(int(order[root]))
-        rate = trees.rate * whole.unit / part.unit  # the same in units of the part, which may be larger
-        moved = flow_of_trees(part, trees.having(collective=named, topology=part.topology, rate=rate, **columns))
-        yield Plan(part, moved, flow_claim(moved) if len(trees) else {}, generator=plan.generator)
+        alone = replace(one, group=None)
+        moved = build_trees(
+            part,
+            alone if one.root is None else alone.at(int(order[one.root])),
+            (order[trees.block], np.asarray(trees.weight)),
+            (trees.piece.astype(np.int64), order[trees.src], order[trees.dst]),
+            routes._replace(hop=order[routes.hop]),
+            # the same in units of the part, which may be larger
+            rate=(trees.rate or Fraction(1)) * whole.unit / part.unit,
+            reduce_trees=count_adding(trees),
+            shard=_own_shards(flow, trees, members),
+            concurrent=flow.concurrent,
+        )
+        yield Plan(part, moved, flow_claim(moved) if len(moved.block) else {}, generator=plan.generator)

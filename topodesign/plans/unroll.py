@@ -19,11 +19,18 @@ from topodesign.base.arrays import earlier, ranges
 from topodesign.base.errors import InfeasibleError
 from topodesign.collectives import Collective
 from topodesign.plans.build import Part, blocks_named, build_steps, check_rows, check_units, renamed
-from topodesign.plans.chunk_ops import find_parts, find_teams, sort_sends, unfold_pieces
-from topodesign.plans.flow import Flow
+from topodesign.plans.chunk_ops import (
+    count_adding,
+    find_parts,
+    find_teams,
+    list_shards,
+    routes_of,
+    sort_sends,
+    unfold_pieces,
+)
+from topodesign.plans.flow import Flow, Routes
 from topodesign.plans.group_ops import without_gaps
 from topodesign.plans.step_ops import canonical
-from topodesign.plans.trees import Trees
 from topodesign.topology.topology import IntArray, Topology
 
 
@@ -122,47 +129,49 @@ def _depths(flow: Flow, adds: NDArray[np.bool_]) -> IntArray:
     return depth
 
 
-def pipeline_trees(trees: Trees, place: Topology, chunks: int = 1, collective: Collective | None = None) -> Flow:
+def pipeline_trees(trees: Flow, place: Topology, chunks: int = 1, collective: Collective | None = None) -> Flow:
     """Return out-trees as rounds.
 
     Of an allgather or a broadcast, on the links ``place``; ``collective`` is what the rounds are of, where nodes that
     are none of its members forward. Every tree's data is cut into chunks, and one follows a step behind the other.
     """
     require_at_least("chunks", chunks, 1)
-    if trees.reduce_trees:
+    if count_adding(trees):
         raise InfeasibleError("only out-trees are pipelined; make those of the transpose and turn the rounds round")
-    if trees.shard is not None and len(set(trees.shard)) > 1:
+    if len(set(list_shards(trees) or ())) > 1:
         raise InfeasibleError("rounds have blocks of one size; these trees have shards of unequal size")
-    common = math.gcd(*trees.weight.tolist(), *trees.route_weight.tolist()) or 1
-    weight = trees.weight // common
-    begin = earlier(trees.root, weight)
-    share = int((begin + weight).max()) if len(trees) else 1
+    routes, root = routes_of(trees), trees.block
+    common = math.gcd(*np.asarray(trees.weight).tolist(), *routes.weight.tolist()) or 1
+    weight = np.asarray(trees.weight) // common
+    begin = earlier(root, weight)
+    share = int((begin + weight).max()) if len(root) else 1
     check_units(share * chunks)
-    length = np.diff(trees.hop_start) - 1
+    length = routes.lengths
     check_rows(int(length.sum()) * chunks)
-    starts, last = _route_steps(trees, length)
+    starts, last = _route_steps(trees, routes)
     route, hop = ranges(0, length)
-    at = trees.hop_start[:-1][route] + hop
-    tree = trees.tree[trees.route_edge[route]]
-    low = (earlier(trees.route_edge, trees.route_weight) // common)[route]
+    at = routes.hop_start[:-1][route] + hop
+    tree = trees.piece[routes.send[route]]
+    low = (earlier(routes.send, routes.weight) // common)[route]
     parts: list[Part] = []
     for chunk in range(chunks):
         first = begin[tree] * chunks + chunk * weight[tree] + low
-        amount = (trees.route_weight // common)[route]
+        amount = (routes.weight // common)[route]
         step = starts[route] + hop + 1 + chunk
-        parts.append((step, trees.hop[at], trees.hop[at + 1], trees.root[tree], first, first + amount))
+        parts.append((step, routes.hop[at], routes.hop[at + 1], root[tree], first, first + amount))
     steps = last + chunks - 1 if last else 0
     done = trees.collective if collective is None else collective
     return without_gaps(canonical(build_steps(done, place, share * chunks, steps, parts)))
 
 
-def _route_steps(trees: Trees, length: IntArray) -> tuple[IntArray, int]:
+def _route_steps(trees: Flow, routes: Routes) -> tuple[IntArray, int]:
     """Return the first step and duration of every route."""
     reached: dict[tuple[int, int], int] = {}
+    length = routes.lengths
     starts = np.zeros(len(length), dtype=np.int64)
-    bounds = np.searchsorted(trees.route_edge, np.arange(len(trees.tree) + 1)).tolist()
+    bounds = np.searchsorted(routes.send, np.arange(len(trees) + 1)).tolist()
     last = 0
-    edges = zip(trees.tree.tolist(), trees.src.tolist(), trees.dst.tolist(), strict=True)
+    edges = zip(trees.piece.tolist(), trees.src.tolist(), trees.dst.tolist(), strict=True)
     for edge, (tree, src, dst) in enumerate(edges):
         ready = reached.get((tree, src), 0)
         own = slice(bounds[edge], bounds[edge + 1])

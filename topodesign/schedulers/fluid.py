@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import NamedTuple
@@ -24,11 +25,10 @@ from topodesign.fabrics.node_values import as_shards
 from topodesign.fabrics.part import compute_node, select_part
 from topodesign.optima.flows import FLOWS, best_flow, fabric_limits
 from topodesign.optima.fluid.packing import packing
-from topodesign.plans.chunk_ops import MAX_WEIGHT, flow_of_paths
+from topodesign.plans.chunk_ops import MAX_WEIGHT, TREE_COLLECTIVES, flow_of_paths
 from topodesign.plans.flow import Flow
 from topodesign.plans.measure import flow_claim
 from topodesign.plans.plan import Plan
-from topodesign.plans.trees import TREE_COLLECTIVES, flow_of_trees
 from topodesign.pricing.traffic_matrix import as_demand
 from topodesign.schedulers.method import Method, Request, fabric_root, spec_of
 from topodesign.solve.flows.program import DemandFlow, UnreachableError, demand_flow
@@ -100,7 +100,7 @@ def _make_trees(request: Request) -> list[Plan]:
     lost = found.time / found.bound - 1
     made = {"method": "fluid", "root": request.root_name, "lost": str(lost)}
     notes = [str(found.claim)] if lost else []
-    flow = flow_of_trees(fabric, found.trees)
+    flow = replace(found.trees, place=fabric)
     return [Plan(fabric, flow, flow_claim(flow), spec_of(request), made, tuple(notes))]
 
 

@@ -7,9 +7,8 @@ from topodesign.base.options import format_option
 from topodesign.base.wording import with_article
 from topodesign.collectives import ALLREDUCE
 from topodesign.fabrics.node_values import as_shards
-from topodesign.plans.chunk_ops import MAX_WEIGHT
+from topodesign.plans.chunk_ops import MAX_WEIGHT, TREE_COLLECTIVES, find_relays
 from topodesign.plans.plan import Plan
-from topodesign.plans.trees import TREE_COLLECTIVES
 from topodesign.schedulers.method import Method, Request, fabric_root, tree_plan
 
 MAY_BE_FASTER = "switches copy or add here, which may be faster: --algorithm in-network"
@@ -58,7 +57,7 @@ def _in_network(request: Request) -> list[Plan]:
     if request.collective.like(ALLREDUCE):
         found = packing(fabric, request.collective, units=MAX_WEIGHT, spared=False)
         trees = found.trees
-        note = f"switches {'copy and add' if len(trees.relays) else 'only forward'}; {found.claim}"
+        note = f"switches {'copy and add' if len(find_relays(trees)) else 'only forward'}; {found.claim}"
     else:
         trees, note = in_network_schedule(
             fabric.topology, request.collective, copies, adds, root=root, names=fabric.names

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 
@@ -26,7 +26,6 @@ from topodesign.optima.flows import traffic_on
 from topodesign.optima.forest.schedule import forest_schedule
 from topodesign.optima.group_price import in_turn_of
 from topodesign.plans.time.chunks import simulate_chunks
-from topodesign.plans.trees import flow_of_trees
 from topodesign.schedulers.price import price_all_to_all, price_plans
 from topodesign.solve.flows.program import TrafficTime
 from topodesign.topology.topology import IntArray, Topology
@@ -274,7 +273,7 @@ def _trees(wires: Wires, collective: str) -> list[Way]:
     """Return tree algorithms of a fabric in fixed chunk counts."""
     if collective not in wires.trees:
         schedule = forest_schedule(wires.fabric.topology, collective, names=wires.fabric.names)
-        flow, ways = flow_of_trees(wires.fabric, schedule), list[Way]()
+        flow, ways = replace(schedule, place=wires.fabric), list[Way]()
         for chunks in (4**at for at in range(_CHUNKS)):
             given = {"latency": wires.latency, "unit": 8 * wires.fabric.unit, "chunks": chunks}
             once, twice = (simulate_chunks(flow, size=Fraction(size), **given).time for size in (1, 2))

@@ -27,7 +27,6 @@ from topodesign.plans.link_times import LinkTimes, link_times
 from topodesign.plans.measure import flow_claim
 from topodesign.plans.plan import Plan
 from topodesign.plans.time.ticks import time_rounds
-from topodesign.plans.trees import Trees, flow_of_trees
 from topodesign.schedulers.options import EVERYONES, OPTIONS, ScheduleOptions
 from topodesign.topology.link_table import Link, LinkTable, read_link_table
 from topodesign.topology.topology import Topology
@@ -373,7 +372,7 @@ def fabric_root(request: Request) -> int | None:
     return None if request.root_name is None else compute_node(request.fabric, request.root_name)
 
 
-def tree_plan(request: Request, trees: Trees, made: Mapping[str, Any], *notes: str) -> Plan:
+def tree_plan(request: Request, trees: Flow, made: Mapping[str, Any], *notes: str) -> Plan:
     """Return the plan over trees of the requested fabric."""
-    flow = flow_of_trees(request.fabric, trees)
+    flow = replace(trees, place=request.fabric)
     return Plan(request.fabric, flow, flow_claim(flow), spec_of(request), dict(made), notes)

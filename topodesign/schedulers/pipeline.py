@@ -27,13 +27,12 @@ from topodesign.base.errors import InfeasibleError, ParameterError, TooLargeErro
 from topodesign.collectives import Collective
 from topodesign.fabrics.places import plain_fabric
 from topodesign.plans.build import MAX_UNITS, build_steps
-from topodesign.plans.chunk_ops import find_route_links
+from topodesign.plans.chunk_ops import TREE_COLLECTIVES, find_route_links, routes_of
 from topodesign.plans.flow import Flow
 from topodesign.plans.flow_ops import reverse
-from topodesign.plans.group_ops import alongside, restricted
+from topodesign.plans.group_ops import alongside, passing, restricted
 from topodesign.plans.plan import Plan
 from topodesign.plans.step_ops import canonical, find_links
-from topodesign.plans.trees import TREE_COLLECTIVES, Trees, passing
 from topodesign.plans.unroll import pipeline_trees
 from topodesign.pricing.closed_form import distances
 from topodesign.schedulers.method import Listing, Method, Request, plan_rounds
@@ -52,7 +51,7 @@ class Pipeline:
     topology: Topology  # the links
     collective: Collective  # a collective of one movement, which copies
     name: str  # ``layers``, or how many trees per root
-    trees: tuple[Trees | None, ...]  # the trees of every group; empty for layers
+    trees: tuple[Flow | None, ...]  # the trees of every group; empty for layers
 
     def rounds(self, chunks: int) -> Flow:
         """Return the rounds in a number of chunks."""
@@ -151,7 +150,7 @@ def _numbers(room: tuple[Topology, ...], collective: Collective, fixed_k: int | 
     return sorted({*few, *(number for number in (12, 16, 24, 32) if number < best), min(best, MOST_TREES)})
 
 
-def _trees(topology: Topology, one: Collective, number: int) -> Trees | None:
+def _trees(topology: Topology, one: Collective, number: int) -> Flow | None:
     """Return ``number`` trees per root, or None for one member."""
     from topodesign.optima.forest.schedule import forest_schedule  # noqa: PLC0415  heavy
 
@@ -169,13 +168,14 @@ def _parts(topology: Topology, collective: Collective) -> tuple[Topology, ...]:
     if number * len(topology.src) > _MOST_SHARED:
         raise TooLargeError(f"{number} members of groups share too many links")
     trees = packing(plain_fabric(topology), collective).trees
-    route, link = find_route_links(trees.flow)
-    tree = trees.tree[trees.route_edge[route]]
+    route, link = find_route_links(trees)
+    routes = routes_of(trees)
+    tree = trees.piece[routes.send[route]]
     rooms = []
     for one in collective.single:
-        mine = np.isin(trees.root[tree], one.members(topology.nodes))
+        mine = np.isin(trees.block[tree], one.members(topology.nodes))
         load = np.zeros(len(topology.src), dtype=np.int64)
-        np.add.at(load, link[mine], trees.route_weight[route[mine]])
+        np.add.at(load, link[mine], routes.weight[route[mine]])
         used = load > 0
         rooms.append(Topology.from_arrays(topology.nodes, topology.src[used], topology.dst[used], load[used]))
     return tuple(rooms)

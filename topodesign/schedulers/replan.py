@@ -27,12 +27,11 @@ from topodesign.optima.group_price import slowest_cut
 from topodesign.optima.question import Question
 from topodesign.optima.rerouting import node_bound, reroute_paths
 from topodesign.optima.trees import bound_by_cuts
-from topodesign.plans.chunk_ops import find_loads
+from topodesign.plans.chunk_ops import find_loads, unfold_pieces
 from topodesign.plans.files import save_plan
 from topodesign.plans.flow import Flow
 from topodesign.plans.measure import flow_claim
 from topodesign.plans.plan import Plan
-from topodesign.plans.trees import Trees, flow_of_trees
 from topodesign.plans.verify.plans import verify_or_raise
 from topodesign.schedulers.scheduling import schedule
 
@@ -142,22 +141,21 @@ def repair_plan(plan: Plan, without: Some) -> Replanned:
     if moved.rate is None:
         paths = reroute_paths(moved, left, order, slower)
         return _add_origin(plan, Plan(left, paths, flow_claim(paths)), gone, begun)
-    trees = within_limits(
-        left, repair_trees(plan.trees, left.topology, order, (left.aggregation, left.multicast), slower)
-    )
-    flow = flow_of_trees(left, trees)
+    relays = left.aggregation, left.multicast
+    flow = within_limits(left, repair_trees(unfold_pieces(plan.flow), left.topology, order, relays, slower))
+    flow = replace(flow, place=left)
     return _add_origin(plan, Plan(left, flow, flow_claim(flow)), gone, begun)
 
 
-def within_limits(fabric: Fabric, trees: Trees) -> Trees:
+def within_limits(fabric: Fabric, trees: Flow) -> Flow:
     """Return trees with their rate within shared link limits."""
-    phases = find_loads(trees.flow)
+    phases = find_loads(trees)
     rates = [
         limit.bandwidth / fabric.unit / most
         for limit, links in zip(fabric.shared, fabric.shared_links, strict=True)
         if (most := max(sum(phase[list(links)].tolist()) for phase in phases))
     ]
-    return replace(trees, rate=min([trees.rate, *rates])) if rates else trees
+    return replace(trees, rate=min([trees.rate or rates[0], *rates])) if rates else trees
 
 
 def bandwidth_of(plan: Plan) -> Fraction:

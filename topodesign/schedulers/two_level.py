@@ -18,10 +18,11 @@ from topodesign.base.errors import InfeasibleError
 from topodesign.collectives import ALLGATHER, ALLREDUCE, REDUCE_SCATTER, Collective
 from topodesign.fabrics.contraction import boxes_of
 from topodesign.fabrics.fabric import Fabric
-from topodesign.plans.flow import Flows
+from topodesign.plans.build import lay_out
+from topodesign.plans.chunk_ops import unfold_pieces
+from topodesign.plans.flow import Flow, Flows
 from topodesign.plans.measure import compute_claim
 from topodesign.plans.plan import Plan
-from topodesign.plans.trees import Trees, flow_of_trees
 from topodesign.schedulers.baselines.baseline import Ranks, Tree, assemble_trees, route_trees, spanning_plan
 from topodesign.schedulers.baselines.mpi import stars
 from topodesign.schedulers.for_size import take_fastest
@@ -51,7 +52,7 @@ def _make(request: Request) -> list[Plan]:
         if all(inner) or not adds:
             halves = [_stage(fabric, one, boxes, way) for one, way in ((REDUCE_SCATTER, inner), (ALLGATHER, hubs))]
             made.append([halves[0], between, halves[1]])
-    plans = [_make_plan(request, Flows(tuple(flow_of_trees(fabric, one) for one in stages))) for stages in made]
+    plans = [_make_plan(request, Flows(tuple(replace(one, place=fabric) for one in stages))) for stages in made]
     return [take_fastest(plans, request)]
 
 
@@ -77,7 +78,7 @@ def _hubs(fabric: Fabric, box: Sequence[int], *, copies: bool, adds: bool) -> li
     return found
 
 
-def _stage(fabric: Fabric, does: Collective, groups: _Groups, hubs: Iterable[list[tuple[int, int]]] = ()) -> Trees:
+def _stage(fabric: Fabric, does: Collective, groups: _Groups, hubs: Iterable[list[tuple[int, int]]] = ()) -> Flow:
     """Return a stage of trees within groups, direct or switched."""
     adds = does.like(REDUCE_SCATTER)
     topology = fabric.topology.transpose() if adds and not fabric.topology.is_duplex else fabric.topology
@@ -98,7 +99,13 @@ def _stage(fabric: Fabric, does: Collective, groups: _Groups, hubs: Iterable[lis
     moved = ALLGATHER if does.like(ALLREDUCE) else does
     one = moved.within(groups)
     made = assemble_trees(fabric, one, [tree.backwards for tree in trees] if adds else [], [] if adds else trees)
-    return made.having(collective=does.within(groups), shard=None)
+    return with_collective(made, does.within(groups))
+
+
+def with_collective(trees: Flow, collective: Collective) -> Flow:
+    """Return trees of another collective, of shards of one size; out-trees of an allreduce are one-shot."""
+    one_shot = collective.like(ALLREDUCE)
+    return lay_out(replace(trees, collective=collective, sizes=None, free=False, one_shot=one_shot))
 
 
 OPTIONS = frozenset({"only", "without", "by_ranks", "alpha"})
@@ -118,7 +125,7 @@ def _make_one_shot(request: Request) -> list[Plan]:
     ways = [spanning_plan(gathers, "one-shot", stars)]
     if request.fabric.multicast and not request.by_ranks:
         ways += IN_NETWORK.make(gathers)
-    trees = [one.trees.having(collective=ALLREDUCE) for one in ways]
+    trees = [with_collective(unfold_pieces(one.flow), ALLREDUCE) for one in ways]
     made = [tree_plan(request, one, {"method": "one-shot"}) for one in trees]
     return [take_fastest(made, request)]
 

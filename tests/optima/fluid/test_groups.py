@@ -20,7 +20,6 @@ from topodesign.optima.group_price import price_groups
 from topodesign.plans.measure import flow_claim
 from topodesign.plans.plan import Plan
 from topodesign.plans.time.simulate import simulate
-from topodesign.plans.trees import flow_of_trees
 from topodesign.plans.verify.plans import verify
 
 
@@ -46,7 +45,7 @@ def check(seed: int) -> None:
     least = time_of(fabric, asked, Among.CAPABLE_MEMBER_TREES, inside=others == "vanish")
     assert float(found.time * problem.network.scale / problem.shards) == pytest.approx(least)
     made = packing(fabric, asked, units=2**31 - 1, others=others)
-    flow = flow_of_trees(fabric, made.trees)
+    flow = replace(made.trees, place=fabric)
     plan = Plan(fabric, flow, flow_claim(flow))
     report = verify(plan)
     assert report.ok, report.problems

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from tests.samples.tree_tables import Trees, forest_schedule
 from tests.samples.verdicts import verify_trees
 from topodesign import as_fabric
 from topodesign.base.errors import TooLargeError
@@ -13,10 +14,8 @@ from topodesign.collectives import ALLGATHER
 from topodesign.optima.forest.bottleneck import optimum, shard_sizes
 from topodesign.optima.forest.box_trees import build_box_trees
 from topodesign.optima.forest.packing import pack_trees
-from topodesign.optima.forest.schedule import forest_schedule
 from topodesign.optima.forest.switch_removal import remove_switches
 from topodesign.optima.forest.tree_counts import find_fixed_optimum, smallest_trees
-from topodesign.plans.trees import Trees
 from topodesign.solve.maxflow import scale_capped
 from topodesign.topology.topology import Topology
 
@@ -29,7 +28,7 @@ def made(topology: Topology, shard: tuple[int, ...] | None = None) -> Trees | No
     if folded is None:
         return None
     assert verify_trees(folded, best.inverse_rate).ok
-    trees = folded.unfold()
+    trees = Trees.of(folded).unfold()
     assert verify_trees(trees, best.inverse_rate).ok
     return trees
 

@@ -21,6 +21,7 @@ from tests.plans.time.test_trees import by_events, run
 from tests.samples.forest import a100, fabrics
 from tests.samples.old_files import load_trees, save_trees
 from tests.samples.programs import program_of_trees
+from tests.samples.tree_tables import Trees, forest_schedule
 from tests.samples.trees import fabric, tree_schedule
 from tests.samples.verdicts import verify_trees
 from topodesign import build
@@ -32,9 +33,8 @@ from topodesign.compiler.options import PROTOCOLS
 from topodesign.fabrics.fabric import Fabric
 from topodesign.optima.forest import allreduce
 from topodesign.optima.forest.allreduce import allreduce_optimum
-from topodesign.optima.forest.schedule import allreduce_schedule, forest_schedule
+from topodesign.optima.forest.schedule import allreduce_schedule
 from topodesign.plans.flow import Flow
-from topodesign.plans.trees import Trees
 from topodesign.topology.topology import Topology
 
 
@@ -54,9 +54,9 @@ def throughput(schedule: Trees) -> Fraction:
 
 
 def trees(topology: Topology) -> tuple[Trees, str]:
-    schedule, words = allreduce_schedule(topology)
-    assert isinstance(schedule, Trees)  # none of these is large enough to stay folded
-    return schedule, words
+    made, words = allreduce_schedule(topology)
+    assert made.fold is None  # none of these is large enough to stay folded
+    return Trees.of(made), words
 
 
 def check(topology: Topology) -> Trees:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.samples.tree_tables import Trees
 from tests.samples.verdicts import verify_trees
 from topodesign import build_fabric
 from topodesign.base.claims import Among
@@ -17,10 +18,11 @@ def test_other_collectives_spare_links_and_are_as_fast(collective: str) -> None:
     fabric = build_fabric("dgx_h100(2)")
     root = 3 if collective in {"broadcast", "reduce"} else None
     powers = fabric.multicast, fabric.aggregation
-    trees, words = in_network_schedule(
+    made, words = in_network_schedule(
         fabric.topology, as_collective(collective), *powers, root=root, names=fabric.names
     )
-    plain, _ = in_network_schedule(fabric.topology, as_collective(collective), frozenset(), frozenset(), root=root)
+    other, _ = in_network_schedule(fabric.topology, as_collective(collective), frozenset(), frozenset(), root=root)
+    trees, plain = Trees.of(made), Trees.of(other)
     assert verify_trees(trees, multicast=powers[0], aggregation=powers[1]).ok
     assert not verify_trees(trees).ok
     assert trees.inverse_rate == plain.inverse_rate

@@ -9,12 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.samples.topologies import regular_digraphs
+from tests.samples.tree_tables import forest_schedule
 from tests.samples.verdicts import verify_trees
 from topodesign import as_fabric
 from topodesign.optima.forest.bottleneck import optimum
 from topodesign.optima.forest.low_trees import build_shifted_trees, find_low_trees
 from topodesign.optima.forest.packing import pack_trees
-from topodesign.optima.forest.schedule import forest_schedule
 from topodesign.optima.forest.switch_removal import remove_switches
 from topodesign.optima.forest.tree_counts import find_fixed_optimum
 from topodesign.topology.shifts import find_shifts

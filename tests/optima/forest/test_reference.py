@@ -17,13 +17,12 @@ from scipy.optimize import linprog
 
 from tests.conftest import few
 from tests.samples.forest import a100
+from tests.samples.tree_tables import Trees, forest_schedule
 from tests.samples.trees import TreeCollective
 from topodesign.base.errors import InfeasibleError, TooLargeError
 from topodesign.fabrics.fabric import Fabric, FabricLink
 from topodesign.optima.forest.bottleneck import TreeRate, optimum, sensitivity
-from topodesign.optima.forest.schedule import forest_schedule
 from topodesign.optima.forest.tree_counts import find_fixed_optimum, smallest_trees
-from topodesign.plans.trees import Trees
 from topodesign.topology.topology import MAX_CAPACITY, Topology
 
 Links = list[tuple[int, int, Fraction]]

@@ -10,13 +10,13 @@ from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 
 from tests.samples.forest import fabrics
+from tests.samples.tree_tables import Trees
 from tests.samples.verdicts import verify_trees
 from topodesign import optimum, schedule, select_part
 from topodesign.base.errors import InfeasibleError, TopologyError
 from topodesign.fabrics.fabric import Fabric
 from topodesign.fabrics.places import as_fabric
 from topodesign.optima.forest.repair import repair_trees
-from topodesign.plans.trees import Trees
 
 
 def repair(fabric: Fabric, trees: Trees, without: str) -> tuple[Fabric, Trees]:
@@ -28,7 +28,7 @@ def repair(fabric: Fabric, trees: Trees, without: str) -> tuple[Fabric, Trees]:
         for link in left.links()
         if link.bandwidth < before[link.src, link.dst]
     }
-    return left, repair_trees(trees, left.topology, order, (left.aggregation, left.multicast), slower)
+    return left, Trees.of(repair_trees(trees.flow, left.topology, order, (left.aggregation, left.multicast), slower))
 
 
 def check(fabric: Fabric, trees: Trees, without: str) -> tuple[Fabric, Trees]:
@@ -57,7 +57,7 @@ def check(fabric: Fabric, trees: Trees, without: str) -> tuple[Fabric, Trees]:
 def test_near_to_what_a_new_plan_reaches(spec: str, without: str, share: float) -> None:
     fabric = as_fabric(spec)
     plan = schedule(fabric, "allgather", method="forest")
-    left, new = check(fabric, plan.trees, without)
+    left, new = check(fabric, Trees.of(plan), without)
     bandwidth = len(left.compute) * left.unit / new.inverse_rate
     assert share <= float(bandwidth / optimum(left, "allgather").bandwidth) <= 1
 
@@ -66,22 +66,22 @@ def test_near_to_what_a_new_plan_reaches(spec: str, without: str, share: float) 
 def test_reductions_are_repaired_as_their_mirror(collective: str) -> None:
     fabric = as_fabric("dgx_h100(2)")
     plan = schedule(fabric, collective, method="forest")
-    check(fabric, plan.trees, "box0/gpu0-rail0")
-    check(fabric, plan.trees, "box0/gpu0>rail0")
+    check(fabric, Trees.of(plan), "box0/gpu0-rail0")
+    check(fabric, Trees.of(plan), "box0/gpu0>rail0")
 
 
 @pytest.mark.parametrize("without", ["box0/gpu0-rail0", "rail1", "box1/nvswitch", "box1/gpu3", "box0/gpu1-rail1=1/3"])
 def test_switches_that_add_and_copy_stay_in_trees(without: str) -> None:
     plan = schedule("dgx_h100(2)", "allreduce", method="in-network")
-    check(plan.fabric, plan.trees, without)
+    check(plan.fabric, Trees.of(plan), without)
 
 
 def test_a_root_that_is_gone_takes_its_data_with_it() -> None:
     plan = schedule("mi250(1)", "broadcast", root="box0/gcd3")
-    _, new = check(plan.fabric, plan.trees, "box0/gcd0")
+    _, new = check(plan.fabric, Trees.of(plan), "box0/gcd0")
     assert new.collective.root == 2
     with pytest.raises(InfeasibleError, match="the root is gone"):
-        repair(plan.fabric, plan.trees, "box0/gcd3")
+        repair(plan.fabric, Trees.of(plan), "box0/gcd3")
 
 
 @given(st.data(), st.sampled_from(["allgather", "allreduce", "reduce-scatter"]))
@@ -97,7 +97,7 @@ def test_random_fabrics_and_failures(data: st.DataObject, collective: str) -> No
         best = optimum(left, "allgather").bandwidth
     except (InfeasibleError, TopologyError):
         reject()
-    _, new = check(fabric, plan.trees, ends)
+    _, new = check(fabric, Trees.of(plan), ends)
     if collective == "allgather":
         assert Fraction(0) < len(left.compute) * left.unit / new.inverse_rate <= best
     assert np.all(new.weight > 0)

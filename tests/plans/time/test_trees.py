@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.samples.tree_tables import Trees
 from tests.samples.trees import TREE_COLLECTIVES, TreeCollective, fabric, tree_schedule
 from topodesign.base.errors import ParameterError
 from topodesign.base.latency import GAP, HOP, USUAL, Latency
@@ -22,7 +23,6 @@ from topodesign.plans.plan import Plan
 from topodesign.plans.time.chunks import OwnLinks, PipelineSimulation, simulate_chunks
 from topodesign.plans.time.losses import Link
 from topodesign.plans.time.simulate import simulate
-from topodesign.plans.trees import Trees, flow_of_trees
 from topodesign.plans.verify.plans import verify
 from topodesign.schedulers.scheduling import schedule
 from topodesign.topology.link_table import LinkTable
@@ -37,12 +37,12 @@ def sample(collective: TreeCollective, seed: int = 1, nodes: int = 6) -> Trees:
 
 
 def simulate_trees(schedule: Trees, **asked: Any) -> PipelineSimulation:
-    return simulate_chunks(flow_of_trees(schedule.topology, schedule), **asked)
+    return simulate_chunks(schedule.on(schedule.topology), **asked)
 
 
 def run(schedule: Trees, size: int, chunks: int | None = None, latency: Latency = USUAL) -> PipelineSimulation:
     return simulate_chunks(
-        flow_of_trees(schedule.topology, schedule), latency=latency, size=Fraction(size), unit=UNIT, chunks=chunks
+        schedule.on(schedule.topology), latency=latency, size=Fraction(size), unit=UNIT, chunks=chunks
     )
 
 
@@ -153,7 +153,7 @@ def test_links_of_unlike_latency_are_what_events_give(
         *(simulate_trees(schedule, chunks=c, **how).time for c in (1, 2, 3)),
     )
     alike = simulate_chunks(
-        flow_of_trees(schedule.topology, schedule),
+        schedule.on(schedule.topology),
         chunks=chunks,
         **how | {"own": OwnLinks.late([ALPHA] * len(latency))},
     )
@@ -172,7 +172,7 @@ def test_a_table_of_links_is_what_events_give(
     links = {(u, v): capacity for u, v, capacity in schedule.topology.links()}
     alpha = {link: Fraction(rng.choice([0, 1, 9]), 10**6) for link in links if rng.random() < 0.5}
     rate = {link: UNIT * c * Fraction(rng.choice([1, 2, 3]), 2) for link, c in links.items() if rng.random() < 0.5}
-    plan, ports = Plan(schedule.topology, schedule), int(schedule.topology.out_ports[schedule.compute_nodes].max())
+    plan, ports = Plan(schedule.topology, schedule.flow), int(schedule.topology.out_ports[schedule.compute_nodes].max())
     unlike = [LinkTable(alpha, rate), LinkTable({}, rate)]
     for table in unlike:
         run = simulate(plan, size=size, chunks=chunks, links=table, bandwidth=UNIT * ports)
@@ -238,7 +238,7 @@ def test_what_a_failed_link_breaks(seed: int, collective: TreeCollective, choice
     links = schedule.topology.links()
     u, v, _ = links[choice % len(links)]
     result = simulate_chunks(
-        flow_of_trees(schedule.topology, schedule),
+        schedule.on(schedule.topology),
         latency=USUAL,
         size=Fraction(10**6),
         unit=UNIT,
@@ -270,9 +270,7 @@ def test_what_a_failed_link_breaks(seed: int, collective: TreeCollective, choice
 
 def test_bad_numbers_are_refused() -> None:
     schedule = sample("allgather")
-    good = partial(
-        simulate_chunks, flow_of_trees(schedule.topology, schedule), latency=USUAL, size=Fraction(1), unit=UNIT
-    )
+    good = partial(simulate_chunks, schedule.on(schedule.topology), latency=USUAL, size=Fraction(1), unit=UNIT)
     with pytest.raises(ParameterError, match="above zero"):
         good(size=Fraction(0))
     with pytest.raises(ParameterError, match="above zero"):

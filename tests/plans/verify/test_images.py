@@ -11,10 +11,11 @@ from hypothesis import strategies as st
 
 from tests.floors import reached
 from tests.plans.test_orbit_trees import LARGE_LATER, SPECS, folded, orbit_of
+from tests.samples.tree_tables import Trees
 from tests.samples.verdicts import verify_trees
 from topodesign.base.errors import ScheduleError
+from topodesign.plans.build import fold_of
 from topodesign.plans.plan import Plan
-from topodesign.plans.trees import Trees, fold_of
 from topodesign.plans.verify.plans import verify
 
 NAMES = ("root", "weight", "tree", "src", "dst", "route_edge", "route_weight", "hop")
@@ -59,7 +60,7 @@ def test_damage_is_found_as_in_the_whole(spec: str, collective: str, seed: int) 
     orbit = orbit_of(folded(spec, collective))
     try:
         orbit = damaged(orbit, np.random.default_rng(seed))
-        _ = Plan(orbit.topology, orbit)
+        _ = Plan(orbit.topology, orbit.flow)
     except ScheduleError:  # not even the form is right
         return
     if not alike(orbit):

@@ -14,14 +14,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.floors import reached
+from tests.samples.tree_tables import Trees
 from tests.samples.trees import TREE_COLLECTIVES, TreeCollective, fabric, tree_schedule
 from tests.samples.verdicts import verify_rounds, verify_trees
 from topodesign.collectives import ALLREDUCE, BROADCAST
 from topodesign.fabrics.fabric import Shared
 from topodesign.plans.chunk_ops import find_loads
 from topodesign.plans.plan import Plan
-from topodesign.plans.plan_ops import list_rounds
-from topodesign.plans.trees import Trees
+from topodesign.plans.plan_ops import list_rounds, split_groups
 from topodesign.plans.verify.plans import check_movement, verify
 from topodesign.schedulers.scheduling import schedule
 from topodesign.topology.topology import Topology
@@ -90,13 +90,13 @@ def test_a_rate_that_the_links_do_not_have() -> None:
 @pytest.mark.parametrize("collective", ["allgather", "allreduce"])
 def test_a_limit_that_links_share_is_kept_in_every_phase(collective: TreeCollective) -> None:
     trees = sample(collective)
-    fabric = Plan(trees.topology, trees).fabric
+    fabric = Plan(trees.topology, trees.flow).fabric
     links = [0, 2]
     most = int(find_loads(trees.flow)[:, links].sum(axis=1).max()) * trees.rate * fabric.unit
     ends = [trees.topology.links()[at][:2] for at in links]
     bus = Shared("bus", most, tuple((fabric.names[u], fabric.names[v]) for u, v in ends))
-    assert not check_movement(replace(fabric, shared=(bus,)), trees).problems
-    (problem,) = check_movement(replace(fabric, shared=(bus._replace(bandwidth=most - 1),)), trees).problems
+    assert not check_movement(replace(fabric, shared=(bus,)), trees.flow).problems
+    (problem,) = check_movement(replace(fabric, shared=(bus._replace(bandwidth=most - 1),)), trees.flow).problems
     assert "the shared limit 'bus' carry" in problem
 
 
@@ -302,7 +302,7 @@ def test_what_switches_may_not_do_is_found() -> None:
 
 
 def in_groups(collective: str = "allgather") -> Trees:
-    return schedule("dgx_h100(2)", collective, group="8x2:1").trees
+    return Trees.of(schedule("dgx_h100(2)", collective, group="8x2:1"))
 
 
 @pytest.mark.parametrize("collective", TREE_COLLECTIVES)
@@ -310,8 +310,8 @@ def test_groups_have_trees_of_their_own(collective: TreeCollective) -> None:
     root = "first" if collective in {"broadcast", "reduce"} else None
     plan = schedule("dgx_h100(2)", collective, group="8x2:1", root=root)
     assert verify(plan).ok
-    trees = plan.trees
-    assert sum(map(len, trees.alone())) == len(trees)
+    trees = Trees.of(plan)
+    assert sum(len(one.flow.block) for one in split_groups(plan)) == len(trees)
     place, rounds = list_rounds(plan)
     assert verify_rounds(place, rounds).ok  # by another verifier, which knows no trees
 

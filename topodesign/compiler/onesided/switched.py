@@ -30,7 +30,8 @@ from topodesign.compiler.columns import Columns
 from topodesign.compiler.instructions import Buffer, Region
 from topodesign.compiler.ir import Program
 from topodesign.compiler.onesided.blocks import Link, OneSided, Operand, Operation, Part, RankPlan
-from topodesign.plans.trees import Trees
+from topodesign.plans.chunk_ops import count_adding, find_relays, list_shards
+from topodesign.plans.flow import Flow
 from topodesign.plans.verify.plans import check_movement
 from topodesign.runtime.mscclpp.limits import EXECUTOR
 
@@ -66,7 +67,7 @@ class BoxTree:
     down: tuple[tuple[int, int], ...]
 
 
-def program_through_switch(schedule: Trees, options: Options) -> Switched:
+def program_through_switch(schedule: Flow, options: Options) -> Switched:
     """Lower trees through one switch to all ranks' programs.
 
     Every rank has ``channels`` threadblocks or more.
@@ -74,9 +75,9 @@ def program_through_switch(schedule: Trees, options: Options) -> Switched:
     With LL an allgather is one store of packets by every rank, and an allreduce has every rank store all it has and add
     up all it gets (one-shot), for little data: nobody waits for anybody but for packets.
     """
-    collective, ranks = schedule.collective, len(schedule.compute_nodes)
+    collective, ranks = schedule.collective, len(schedule.members)
     inplace, channels, protocol = options.inplace, options.channels, options.protocol
-    relays = schedule.relays.tolist()
+    relays = find_relays(schedule).tolist()
     report = check_movement(schedule.topology, schedule, multicast=relays, aggregation=relays)
     if not report.ok:
         raise ScheduleError(f"the tree schedule is invalid: {report.problems[0]}")
@@ -84,7 +85,7 @@ def program_through_switch(schedule: Trees, options: Options) -> Switched:
         known = ", ".join(one.name for one in COLLECTIVES)
         raise InfeasibleError(f"{collective} through a switch is not compiled, but {known}; use --algorithm forest")
     inner = np.isin(schedule.src, relays), np.isin(schedule.dst, relays)
-    ends, hubs = (axis.ravel() for axis in np.meshgrid(schedule.compute_nodes, relays))
+    ends, hubs = (axis.ravel() for axis in np.meshgrid(schedule.members, relays))
     joined = [schedule.topology.link_index(*pair).min() >= 0 for pair in ((ends, hubs), (hubs, ends))]
     if not all(joined) or bool((inner[0] == inner[1]).any()):
         trees, box = box_trees(schedule)
@@ -94,10 +95,10 @@ def program_through_switch(schedule: Trees, options: Options) -> Switched:
             )
         made, chunks = _boxes(trees, box, inplace=inplace, blocks=channels), sum(one.count for one in trees)
     else:
-        if len(set(schedule.shard or ())) > 1 and not collective.like(ALLREDUCE):
+        if len(set(list_shards(schedule) or ())) > 1 and not collective.like(ALLREDUCE):
             raise InfeasibleError(f"the runtimes know no {collective} of unequal shards; use equal ones")
         if collective.rooted:
-            collective = collective.at(schedule.compute_nodes.tolist().index(collective.root))
+            collective = collective.at(schedule.members.tolist().index(collective.root))
         if schedule.one_shot and protocol != "LL":
             raise InfeasibleError("a one-shot allreduce through a switch is of packets; use --protocol LL")
         # packets of an allreduce are not cut by rank, and a root has all that there is
@@ -285,7 +286,7 @@ def _packets(rank: int, ranks: int, blocks: int, *, inplace: bool, gathers: bool
     return plan
 
 
-def box_trees(schedule: Trees) -> tuple[tuple[BoxTree, ...], tuple[int, ...]]:
+def box_trees(schedule: Flow) -> tuple[tuple[BoxTree, ...], tuple[int, ...]]:
     """Return leaders' trees in chunk order, and every rank's box.
 
     Raises
@@ -297,20 +298,21 @@ def box_trees(schedule: Trees) -> tuple[tuple[BoxTree, ...], tuple[int, ...]]:
         raise _OTHERS
     hub: dict[int, int] = {}
     links = {(src, dst) for src, dst, _ in schedule.topology.links()}
-    for node, relay in itertools.product(schedule.compute_nodes.tolist(), schedule.relays.tolist()):
+    for node, relay in itertools.product(schedule.members.tolist(), find_relays(schedule).tolist()):
         if {(node, relay), (relay, node)} <= links:
             if node in hub:
                 raise _OTHERS
             hub[node] = relay
-    rank = {node: at for at, node in enumerate(schedule.compute_nodes.tolist())}
+    rank = {node: at for at, node in enumerate(schedule.members.tolist())}
     if len(hub) < len(rank):
         raise _OTHERS
     edges: dict[int, _Edges] = defaultdict(list)
-    for tree, src, dst in zip(schedule.tree.tolist(), schedule.src.tolist(), schedule.dst.tolist(), strict=True):
+    for tree, src, dst in zip(schedule.piece.tolist(), schedule.src.tolist(), schedule.dst.tolist(), strict=True):
         edges[tree].append((src, dst))
     cuts: list[dict[int, list[tuple[int, int, int]]]] = [defaultdict(list), defaultdict(list)]  # first, last, tree
-    for tree, (root, weight) in enumerate(zip(schedule.root.tolist(), schedule.weight.tolist(), strict=True)):
-        line = cuts[tree >= schedule.reduce_trees][root]
+    inward, weights = count_adding(schedule), np.asarray(schedule.weight).tolist()
+    for tree, (root, weight) in enumerate(zip(schedule.block.tolist(), weights, strict=True)):
+        line = cuts[tree >= inward][root]
         begin = line[-1][1] if line else 0
         line.append((begin, begin + weight, tree))
     made, first = [], 0

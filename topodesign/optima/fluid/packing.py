@@ -28,8 +28,9 @@ from topodesign.optima.fluid.decomposition import Column, Decomposition, Progres
 from topodesign.optima.fluid.network import network_of
 from topodesign.optima.fluid.problem import Problem, problem_of, sum_places
 from topodesign.optima.fluid.symmetry import Images, Symmetry, find_symmetry
-from topodesign.plans.chunk_ops import MAX_WEIGHT, find_loads
-from topodesign.plans.trees import Trees
+from topodesign.plans.build import build_ways
+from topodesign.plans.chunk_ops import MAX_WEIGHT, count_shards, find_inverse_rate, find_loads, find_relays
+from topodesign.plans.flow import Flow
 
 _ROUNDS = 600  # without an exact solution, after which the best that was found will do
 
@@ -37,14 +38,16 @@ _ROUNDS = 600  # without an exact solution, after which the best that was found 
 class Packing(NamedTuple):
     """A tree schedule, its time, and a lower bound, in blocks a unit."""
 
-    trees: Trees
+    trees: Flow
     time: Fraction
     bound: Fraction
 
     @property
     def claim(self) -> Claim:
         """Claim on the time."""
-        among = Among.over_trees(capable=len(self.trees.relays) > 0, members=self.trees.collective.group is not None)
+        among = Among.over_trees(
+            capable=len(find_relays(self.trees)) > 0, members=self.trees.collective.group is not None
+        )
         return Claim.to_bound(Of.TIME, self.time, among, self.bound)
 
 
@@ -115,7 +118,7 @@ def packing(
         for image in _images(problem, column, weight)
     ]
     trees = _trees(problem, sent)
-    time = trees.inverse_rate * problem.shards / trees.shards  # to move a shard of every root
+    time = find_inverse_rate(trees) * problem.shards / count_shards(trees)  # to move a shard of every root
     return Packing(trees, time, best.time_bound * problem.network.scale)
 
 
@@ -155,7 +158,7 @@ def _images(problem: Problem, column: Column, weight: int) -> list[_Sent]:
     ]
 
 
-def _trees(problem: Problem, sent: list[_Sent]) -> Trees:
+def _trees(problem: Problem, sent: list[_Sent]) -> Flow:
     """Return the tree schedule of images, in-trees first and reversed."""
     both = problem.collective.like(ALLREDUCE)
     inward = [one._replace(edges=tuple(edge[::-1] for edge in reversed(one.edges))) for one in sent if one.adds]
@@ -170,9 +173,9 @@ def _trees(problem: Problem, sent: list[_Sent]) -> Trees:
         even = all(len({share[node] for node in group}) == 1 for group in groups)
         shard = None if even else tuple(share.values())
     ways = [(one.root, one.weight, one.edges) for one in every]
-    made = Trees.of_ways(
-        problem.collective,
+    made = build_ways(
         problem.fabric.topology,
+        problem.collective,
         ways,
         reduce_trees=len(inward),
         shard=shard,
@@ -181,9 +184,9 @@ def _trees(problem: Problem, sent: list[_Sent]) -> Trees:
     return replace(made, rate=_rate(problem, made))
 
 
-def _rate(problem: Problem, trees: Trees) -> Fraction:
+def _rate(problem: Problem, trees: Flow) -> Fraction:
     """Return the largest rate at which all limits are kept."""
-    load = find_loads(trees.flow).sum(axis=0)
+    load = find_loads(trees).sum(axis=0)
     bounds = [Fraction(bound, problem.network.scale) for bound in problem.network.bounds]
     carried: list[int] = problem.network.on_limits(load).tolist()
     return min(bound / many for bound, many in zip(bounds, carried, strict=True) if many)

@@ -23,7 +23,7 @@ from topodesign.optima.fluid.symmetry import Symmetry, find_symmetry
 from topodesign.optima.forest.bottleneck import narrowest
 from topodesign.optima.question import Question
 from topodesign.optima.solution import BindingLimit, LeastCost, Solution
-from topodesign.plans.trees import TREE_COLLECTIVES
+from topodesign.plans.chunk_ops import TREE_COLLECTIVES
 from topodesign.topology.topology import IntArray
 
 MOST_APART = 256  # largest number of nodes for which subproblems are solved one by one

@@ -9,16 +9,15 @@ packed in the whole fabric, whose work grows with N^3 and more.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
-from topodesign.base.arrays import seal_array
 from topodesign.collectives import Collective
 from topodesign.optima.forest.packing import Packing, pack_trees
 from topodesign.optima.forest.tree_counts import FixedOptimum
-from topodesign.plans.trees import Trees, fold_of
+from topodesign.plans.build import build_trees, fold_of
+from topodesign.plans.flow import Flow, Routes
 from topodesign.solve.maxflow import compute_nodes, find_violated_cut
 from topodesign.topology.shifts import extend_automorphism
 from topodesign.topology.topology import IntArray, Topology
@@ -34,13 +33,16 @@ class _Boxes:
     switch: IntArray  # of every place
 
 
+_Columns = tuple[tuple[IntArray, IntArray], tuple[IntArray, IntArray, IntArray], Routes]
+
+
 def build_box_trees(
     topology: Topology,
     collective: Collective,
     fixed: FixedOptimum,
     demand: IntArray,
     shard: tuple[int, ...] | None,
-) -> Trees | None:
+) -> Flow | None:
     """Return optimal out-trees of equal boxes, or None.
 
     ``demand`` are the trees of every compute node.
@@ -52,14 +54,14 @@ def build_box_trees(
     if find_violated_cut(found.box, found.box.capacity, numbers)[1] is not None:
         return None
     packing = pack_trees(found.box, [(place, number) for place, number in enumerate(numbers.tolist()) if number])
-    columns: dict[str, Any] = {name: seal_array(column) for name, column in _columns(found, packing, demand).items()}
-    own = Trees(collective, topology, fixed.tree_rate, **columns, reduce_trees=0, shard=shard)
     turned = np.roll(np.arange(len(found.nodes)), -found.box.nodes)
     image = extend_automorphism(topology, found.nodes, turned)
     if image is None:  # the boxes are alike, but not all around them
         image = np.arange(topology.nodes)
         image[found.nodes] = found.nodes[turned]
-    return replace(own, fold=fold_of(image.astype(np.int32)[None, :]))
+    fold = fold_of(image.astype(np.int32)[None, :])
+    columns = _columns(found, packing, demand)
+    return build_trees(topology, collective, *columns, rate=fixed.tree_rate, shard=shard, fold=fold)
 
 
 def _boxes(topology: Topology, demand: IntArray) -> _Boxes | None:
@@ -91,8 +93,8 @@ def _boxes(topology: Topology, demand: IntArray) -> _Boxes | None:
     return None if switch.min() < 0 else _Boxes(nodes, Topology.from_arrays(size, *links[:, :each]), number, switch)
 
 
-def _columns(found: _Boxes, packing: Packing, demand: IntArray) -> dict[str, IntArray]:
-    """Return the columns of trees of all nodes of the first box."""
+def _columns(found: _Boxes, packing: Packing, demand: IntArray) -> _Columns:
+    """Return roots, edges and routes of trees of all nodes of the first box."""
     size, boxes, every = found.box.nodes, found.number, len(found.nodes)
     root, weight, src, dst, hop = [], [], [], [], []
     far = np.arange(1, boxes) * size
@@ -118,14 +120,12 @@ def _columns(found: _Boxes, packing: Packing, demand: IntArray) -> dict[str, Int
     lengths = np.full(every - 1, 2)
     lengths[far - 1] = 3
     hops = np.concatenate(hop)
-    return {
-        "root": found.nodes[root],
-        "weight": np.array(weight, dtype=np.int64),
-        "tree": np.repeat(np.arange(len(root)), every - 1),
-        "src": found.nodes[np.concatenate(src)],
-        "dst": found.nodes[np.concatenate(dst)],
-        "route_edge": np.arange(len(root) * (every - 1)),
-        "route_weight": np.repeat(weight, every - 1),
-        "hop_start": np.concatenate(([0], np.cumsum(np.tile(lengths, len(root))))),
-        "hop": np.where(hops < 0, -1 - hops, found.nodes[hops % every]),
-    }
+    edges = len(root) * (every - 1)
+    tree = np.repeat(np.arange(len(root)), every - 1)
+    cuts = np.concatenate(([0], np.cumsum(np.tile(lengths, len(root)))))
+    vertices = np.where(hops < 0, -1 - hops, found.nodes[hops % every])
+    return (
+        (found.nodes[root], np.array(weight, dtype=np.int64)),
+        (tree, found.nodes[np.concatenate(src)], found.nodes[np.concatenate(dst)]),
+        Routes(np.arange(edges), np.repeat(weight, every - 1), cuts, vertices),
+    )

@@ -12,10 +12,9 @@ from topodesign.base.declared import Declared, key
 from topodesign.base.units import format_rate, format_time
 from topodesign.base.wording import count_noun
 from topodesign.fabrics.fabric import Fabric
-from topodesign.plans.chunk_ops import count_pieces
+from topodesign.plans.chunk_ops import count_pieces, find_relays, list_shards
 from topodesign.plans.flow import Flow
 from topodesign.plans.measure import chunk_claim, per_root
-from topodesign.plans.trees import Trees, trees_of_flow
 
 
 @dataclass(frozen=True)
@@ -36,11 +35,6 @@ class TreeFacts(Declared):
         "k",
         "trees height inv_x_star *rate relays",
     )
-
-    @cached_property
-    def own(self) -> Trees:
-        """The trees, or those that a symmetry takes to all others."""
-        return trees_of_flow(self.flow)
 
     @cached_property
     def reached(self) -> Mapping[str, Fraction]:
@@ -71,12 +65,12 @@ class TreeFacts(Declared):
     @property
     def method(self) -> str:
         """How it was made."""
-        return "in-network" if len(self.own.relays) else "forest"
+        return "in-network" if len(find_relays(self.flow)) else "forest"
 
     @property
     def shards(self) -> dict[str, int] | None:
         """Sizes of shards by node, where --shards gave them; else null."""
-        shard = self.own.shard
+        shard = list_shards(self.flow)
         names = (self.fabric.names[node] for node in self.fabric.compute)
         return None if shard is None else dict(zip(names, shard, strict=True))
 
@@ -88,22 +82,23 @@ class TreeFacts(Declared):
     @property
     def relays(self) -> list[str]:
         """Switches that add or copy in trees."""
-        return [self.fabric.names[switch] for switch in self.own.relays.tolist()]
+        return [self.fabric.names[switch] for switch in find_relays(self.flow).tolist()]
 
 
 def tree_summary(fabric: Fabric, flow: Flow) -> str:
     """Return the same for people."""
-    reached, own, number = chunk_claim(flow), trees_of_flow(flow), count_pieces(flow)
+    reached, number, relays = chunk_claim(flow), count_pieces(flow), find_relays(flow)
     time, rate, height = (reached[name] for name in ("inv_x_star", "algorithmic_bandwidth", "height"))
-    groups = f" in {own.groups} groups at once" if own.groups > 1 else ""
-    kept = f", kept as {len(own)}" if len(own) < number else ""
+    several = sum(len(one) > 1 for one in flow.collective.groups or ())
+    groups = f" in {several} groups at once" if several > 1 else ""
+    kept = f", kept as {len(flow.block)}" if len(flow.block) < number else ""
     lines = [
         f"algorithmic bandwidth {format_rate(rate)}{groups}, 1/x* = {format_time(time * 10**9)} per GB of shard",
         f"{per_root(flow)}, {number} different ones{kept}, height {height}",
     ]
-    if len(own.relays):
-        through = count_noun(len(own.relays), "switch", "switches")
+    if len(relays):
+        through = count_noun(len(relays), "switch", "switches")
         lines[1] = f"{count_noun(number, 'different tree')} through {through} that copy or add, height {height}"
-    elif own.collective.group is None and fabric.multicast | fabric.aggregation:
+    elif flow.collective.group is None and fabric.multicast | fabric.aggregation:
         lines.append("switches only forward in it; --algorithm in-network has them copy or add")
     return "\n".join(lines)

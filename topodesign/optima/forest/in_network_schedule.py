@@ -20,8 +20,18 @@ import numpy as np
 from topodesign.base.claims import Among, Claim, Of
 from topodesign.collectives import Collective
 from topodesign.optima.forest.bottleneck import optimum
-from topodesign.optima.forest.schedule import backwards, forest_schedule, out_trees, spanning
-from topodesign.plans.trees import Trees
+from topodesign.optima.forest.schedule import forest_schedule, out_trees, spanning
+from topodesign.plans.build import lay_out
+from topodesign.plans.chunk_ops import (
+    count_adding,
+    find_height,
+    find_inverse_rate,
+    find_relays,
+    take_sends,
+    unfold_pieces,
+)
+from topodesign.plans.flow import Flow
+from topodesign.plans.flow_ops import reverse
 from topodesign.solve.maxflow import compute_nodes, worst_ratio
 from topodesign.topology.topology import Topology
 
@@ -36,7 +46,7 @@ def in_network_schedule(
     *,
     root: int | None = None,
     names: Sequence[str] | None = None,
-) -> tuple[Trees, str]:
+) -> tuple[Flow, str]:
     """Return trees of one phase through switches, with their quality."""
     collective = spanning(collective, root)
     plain = forest_schedule(topology, collective, names=names)
@@ -44,25 +54,25 @@ def in_network_schedule(
     nodes = compute_nodes(graph)
     demand = np.ones(len(nodes), dtype=np.int64) if collective.root is None else (nodes == collective.root).astype(int)
     most = 1 / worst_ratio(graph, graph.capacity, demand)  # the rate of a root, whatever switches can do
-    relays = _as_fast(graph, collective, aggregation if collective.reduces else multicast, plain.inverse_rate)
+    relays = _as_fast(graph, collective, aggregation if collective.reduces else multicast, find_inverse_rate(plain))
     if not relays:
         return plain, f"{_PLAIN}; {_claim(plain, most)}"
     graph = _promote_switches(graph, relays)
     kind = collective.dual if collective.reduces else collective
-    trees = out_trees(graph, kind, None, _weights(graph, kind, relays), None).unfold()
+    trees = unfold_pieces(out_trees(graph, kind, None, _weights(graph, kind, relays), None))
     if collective.reduces:
-        trees = backwards(trees, _promote_switches(topology, relays))
-    trees = replace(_prune_trees(trees, relays), topology=topology, shard=None)
-    if trees.inverse_rate > plain.inverse_rate or not len(trees.relays):
+        trees = reverse(trees, _promote_switches(topology, relays))
+    trees = lay_out(replace(_prune_trees(trees, relays), place=topology, sizes=None, free=False))
+    if find_inverse_rate(trees) > find_inverse_rate(plain) or not len(find_relays(trees)):
         return plain, f"{_PLAIN}; {_claim(plain, most)}"
     verb = "add" if collective.reduces else "copy"
-    return trees, f"switches {verb}: height {trees.height} instead of {plain.height}; {_claim(trees, most)}"
+    return trees, f"switches {verb}: height {find_height(trees)} instead of {find_height(plain)}; {_claim(trees, most)}"
 
 
-def _claim(trees: Trees, most: Fraction) -> Claim:
+def _claim(trees: Flow, most: Fraction) -> Claim:
     """Return the claim on trees of a collective of one phase."""
     missed = "only trees were tried that are all through the same switches, and as fast as those through none"
-    return Claim.to_bound(Of.RATE, 1 / trees.inverse_rate, Among.CAPABLE_TREES, most, missed=missed)
+    return Claim.to_bound(Of.RATE, 1 / find_inverse_rate(trees), Among.CAPABLE_TREES, most, missed=missed)
 
 
 def _as_fast(graph: Topology, collective: Collective, capable: frozenset[int], least: Fraction) -> frozenset[int]:
@@ -95,17 +105,17 @@ def _weights(graph: Topology, collective: Collective, relays: frozenset[int]) ->
     return tuple(int(v not in relays and root in (None, v)) for v in compute_nodes(graph).tolist())
 
 
-def _prune_trees(trees: Trees, relays: frozenset[int]) -> Trees:
+def _prune_trees(trees: Flow, relays: frozenset[int]) -> Flow:
     """Return trees without the edges to relays that pass nothing on."""
-    out = trees.tree >= trees.reduce_trees
+    out = trees.piece >= count_adding(trees)
     near, far = np.where(out, trees.src, trees.dst), np.where(out, trees.dst, trees.src)
-    nodes = trees.topology.nodes
+    nodes = trees.nodes
     idle = np.isin(far, sorted(relays))
     kept = np.ones(len(far), dtype=bool)
     while True:
-        children = np.bincount(trees.tree[kept] * nodes + near[kept], minlength=len(trees) * nodes)
-        gone = kept & idle & (children[trees.tree * nodes + far] == 0)
+        children = np.bincount(trees.piece[kept] * nodes + near[kept], minlength=len(trees.block) * nodes)
+        gone = kept & idle & (children[trees.piece * nodes + far] == 0)
         if not gone.any():
             break
         kept &= ~gone
-    return trees.some(np.ones(len(trees), dtype=np.bool_), kept)
+    return take_sends(trees, np.arange(len(trees.block)), np.flatnonzero(kept))

@@ -18,7 +18,7 @@ from __future__ import annotations
 import heapq
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
 
@@ -26,8 +26,9 @@ import numpy as np
 
 from topodesign.collectives import Collective
 from topodesign.optima.forest.tree_counts import FixedOptimum
-from topodesign.plans.chunk_ops import find_heights
-from topodesign.plans.trees import Trees, fold_of
+from topodesign.plans.build import build_ways, fold_of
+from topodesign.plans.chunk_ops import find_height, find_heights
+from topodesign.plans.flow import Flow
 from topodesign.solve.maxflow import compute_nodes
 from topodesign.solve.program import NO_BOUND, Entries, Program
 from topodesign.topology.shifts import Shifts, find_shifts
@@ -409,8 +410,8 @@ def build_shifted_trees(
     demand: IntArray,
     shard: tuple[int, ...] | None,
     *,
-    higher: Trees | None = None,
-) -> Trees | None:
+    higher: Flow | None = None,
+) -> Flow | None:
     """Return low optimal out-trees by a free symmetry, or None.
 
     ``demand`` are the trees of every compute node. Only trees lower than ``higher`` are of use; without these, they are
@@ -421,24 +422,26 @@ def build_shifted_trees(
     if group is None or not group.keeps(demand) or (len(group.representatives) > 1) == (higher is None):
         return None
     numbers = demand[np.searchsorted(compute_nodes(topology), group.representatives)].tolist()
-    low = find_low_trees(group, numbers, *(() if higher is None else (higher.height, list(_seeds(group, higher)))))
+    low = find_low_trees(
+        group, numbers, *(() if higher is None else (find_height(higher), list(_seeds(group, higher))))
+    )
     if low is None:
         return None
     trees = [(tree[0][0], weight, tree) for weight, tree in zip(low.weight, low.ways, strict=True)]
-    own = Trees.of_ways(collective, topology, trees, rate=fixed.tree_rate, reduce_trees=0, shard=shard)
-    return replace(own, fold=fold_of(group.generators))
+    fold = fold_of(group.generators)
+    return build_ways(topology, collective, trees, rate=fixed.tree_rate, shard=shard, fold=fold)
 
 
-def _seeds(group: Shifts, trees: Trees) -> Iterator[Seed]:
+def _seeds(group: Shifts, trees: Flow) -> Iterator[Seed]:
     """Yield depths of nodes as the representatives see them."""
     place, element = np.empty((2, group.topology.nodes), dtype=np.int64)
     for number, representative in enumerate(group.representatives.tolist()):
         place[group.elements[:, representative]] = number
         element[group.elements[:, representative]] = np.arange(group.order)
-    first = np.searchsorted(trees.tree, np.arange(len(trees) + 1)).tolist()
+    first = np.searchsorted(trees.piece, np.arange(len(trees.block) + 1)).tolist()
     left = dict.fromkeys(range(len(group.representatives)), _SEEDS)
-    for tree in np.argsort(find_heights(trees.flow), kind="stable").tolist():
-        root = int(trees.root[tree])
+    for tree in np.argsort(find_heights(trees), kind="stable").tolist():
+        root = int(trees.block[tree])
         left[int(place[root])] -= 1
         if left[int(place[root])] < 0:
             continue

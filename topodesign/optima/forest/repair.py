@@ -25,9 +25,10 @@ from topodesign.base.arrays import earlier, ranges
 from topodesign.base.errors import InfeasibleError, TooLargeError
 from topodesign.collectives import Collective
 from topodesign.optima.forest.repair_kernels import Edges, Joined, Links, Pieces, join
-from topodesign.optima.forest.schedule import backwards, side_by_side
-from topodesign.plans.chunk_ops import MAX_WEIGHT
-from topodesign.plans.trees import Trees
+from topodesign.plans.build import build_trees
+from topodesign.plans.chunk_ops import MAX_WEIGHT, count_adding, find_teams, list_shards, routes_of
+from topodesign.plans.flow import Flow, Routes
+from topodesign.plans.flow_ops import concatenate, reverse, split_phases
 from topodesign.solve.maxflow import compute_nodes
 from topodesign.topology.topology import IntArray, Topology
 
@@ -38,12 +39,12 @@ _Way = tuple[int, ...]
 
 
 def repair_trees(
-    trees: Trees,
+    trees: Flow,
     topology: Topology,
     order: Sequence[int],
     relays: Sequence[frozenset[int]],
     slower: Mapping[tuple[int, int], Fraction],
-) -> Trees:
+) -> Flow:
     """Return the repaired trees, at the rate of the fullest link.
 
     * ``trees``: of the whole, of any collective of spanning trees, of all nodes or in groups.
@@ -56,20 +57,15 @@ def repair_trees(
     """
     known = np.array(order, dtype=np.int64)
     left, rest = remaining(trees.collective, known), _Rest(topology, known, relays, slower)
-    if trees.reduce_trees in {0, len(trees)} or trees.concurrent:
+    if len(trees.movements) == 1 or trees.concurrent:
         return _repair_phase(trees, left, rest)
-    inward = np.arange(len(trees)) < trees.reduce_trees
-    halves = [
-        trees.some(some, collective=one) for some, one in zip((inward, ~inward), trees.collective.parts, strict=True)
-    ]
-    out = _repair_phase(halves[1], left.parts[1], rest)
-    back = halves[1].reverse()
-    mirrored = topology.is_duplex and relays[0] == relays[1]
-    if mirrored and all(np.array_equal(column, back.columns()[name]) for name, column in halves[0].columns().items()):
-        inward_left = backwards(out, topology)
+    inward, out = split_phases(trees)
+    out_left = _repair_phase(out, left.parts[1], rest)
+    if topology.is_duplex and relays[0] == relays[1] and inward == reverse(out, inward.place):
+        inward_left = reverse(out_left, topology)
     else:
-        inward_left = _repair_phase(halves[0], left.parts[0], rest)
-    return replace(side_by_side(topology, (inward_left, out), concurrent=False), collective=left)
+        inward_left = _repair_phase(inward, left.parts[0], rest)
+    return concatenate(inward_left, out_left)
 
 
 def remaining(collective: Collective, known: IntArray) -> Collective:
@@ -207,20 +203,21 @@ class _Loads:
         return Links(near, number, start, opposite, self.topology.capacity, self.member, self.passes, self.able)
 
 
-def _repair_phase(trees: Trees, collective: Collective, rest: _Rest) -> Trees:
+def _repair_phase(trees: Flow, collective: Collective, rest: _Rest) -> Flow:
     """Return the repaired trees of a collective on shared links.
 
     Nodes of other groups pass data on if they did before, or else where nothing but that is left.
     """
-    inner = np.ones(len(trees.hop), dtype=np.bool_)
-    inner[trees.hop_start[:-1]] = inner[trees.hop_start[1:] - 1] = False
-    if trees.collective.group is not None and trees.topology.switches.issuperset(trees.hop[inner].tolist()):
+    routes = routes_of(trees)
+    inner = np.ones(len(routes.hop), dtype=np.bool_)
+    inner[routes.hop_start[:-1]] = inner[routes.hop_start[1:] - 1] = False
+    if trees.collective.group is not None and trees.topology.switches.issuperset(routes.hop[inner].tolist()):
         with contextlib.suppress(InfeasibleError):
             return _over(trees, collective, rest, _Loads(rest, collective, forward=False))
     return _over(trees, collective, rest, _Loads(rest, collective, forward=True))
 
 
-def _over(trees: Trees, collective: Collective, rest: _Rest, loads: _Loads) -> Trees:
+def _over(trees: Flow, collective: Collective, rest: _Rest, loads: _Loads) -> Flow:
     """Return the same over what may be passed."""
     found = _read(trees, rest, loads)
     torn = np.zeros(len(found.root), dtype=np.bool_)
@@ -233,10 +230,11 @@ def _over(trees: Trees, collective: Collective, rest: _Rest, loads: _Loads) -> T
     return _write_trees(trees, collective, loads, (found.some(~torn), mended))
 
 
-def _read(trees: Trees, rest: _Rest, loads: _Loads) -> _Trees:
+def _read(trees: Flow, rest: _Rest, loads: _Loads) -> _Trees:
     """Return the trees of surviving roots, routes reassigned."""
     order = rest.order
-    into, root = np.arange(len(trees)) < trees.reduce_trees, order[trees.root]
+    before, tree, own_weight = routes_of(trees), trees.piece.astype(np.int64), np.asarray(trees.weight)
+    into, root = np.arange(len(trees.block)) < count_adding(trees), order[trees.block]
     left_of = np.full(len(trees.collective.single), -1, dtype=np.int64)
     full = [
         number
@@ -244,17 +242,17 @@ def _read(trees: Trees, rest: _Rest, loads: _Loads) -> _Trees:
         if one.group is None or np.any(order[list(one.group)] >= 0)
     ]
     left_of[full] = np.arange(len(full))
-    team = left_of[trees.team]
+    team = left_of[find_teams(trees)]
     lives = (root >= 0) & (team >= 0) & (np.count_nonzero(loads.member, axis=1) > 1)[team]
     if not np.any(lives):
         raise InfeasibleError("no tree has a root that is left")
     scale = _scale(trees, lives, team)
-    hop, of = order[trees.hop], trees.route_edge
+    hop, of = order[before.hop], before.send
     src, dst = order[trees.src], order[trees.dst]
-    near, far = np.where(into[trees.tree], (dst, src), (src, dst))
-    kept = lives[trees.tree] & (far >= 0)
-    begin, count = trees.hop_start[:-1], np.diff(trees.hop_start)
-    routes = _Routes(of, trees.route_weight * scale[trees.tree[of]], begin, count)
+    near, far = np.where(into[tree], (dst, src), (src, dst))
+    kept = lives[tree] & (far >= 0)
+    begin, count = before.hop_start[:-1], np.diff(before.hop_start)
+    routes = _Routes(of, before.weight * scale[tree[of]], begin, count)
     link, route = _links(loads.topology, hop, routes)
     left = np.ones(len(loads.load) + 1)  # of each link, and of one that is gone
     left[-1] = 0
@@ -271,7 +269,7 @@ def _read(trees: Trees, rest: _Rest, loads: _Loads) -> _Trees:
     more = list[tuple[int, int, _Way]]()
     for at in np.flatnonzero((lost > 0) & (src[of] >= 0) & (dst[of] >= 0)).tolist():
         edge = int(of[at])
-        ways = loads.between(int(team[trees.tree[edge]]), int(src[edge]), int(dst[edge]))
+        ways = loads.between(int(team[tree[edge]]), int(src[edge]), int(dst[edge]))
         if len(ways) > (stays[at] > 0):
             more += [(edge, part, way) for way, part in loads.spread_weight(ways, int(lost[at])).items()]
             lost[at] = 0
@@ -286,18 +284,19 @@ def _read(trees: Trees, rest: _Rest, loads: _Loads) -> _Trees:
     )
     every = every.some(np.argsort(every.edge, kind="stable"))
     hop = np.concatenate((hop, np.array([vertex for *_, way in more for vertex in way], dtype=np.int64)))
-    found = _Trees(into, root, trees.weight * scale, team, trees.tree, near, far, every, hop)
+    found = _Trees(into, root, own_weight * scale, team, tree, near, far, every, hop)
     return found.some(lives, kept)
 
 
-def _scale(trees: Trees, lives: NDArray[np.bool_], team: IntArray) -> IntArray:
+def _scale(trees: Flow, lives: NDArray[np.bool_], team: IntArray) -> IntArray:
     """Return the refinement of each tree for equal group weights."""
-    weights = np.bincount(team[lives], trees.weight[lives]).astype(np.int64)
+    weight = np.asarray(trees.weight)
+    weights = np.bincount(team[lives], weight[lives]).astype(np.int64)
     common = math.lcm(*(weight for weight in weights.tolist() if weight))
-    if common // min(weight for weight in weights.tolist() if weight) * int(trees.weight.max()) > MAX_WEIGHT:
+    if common // min(weight for weight in weights.tolist() if weight) * int(weight.max()) > MAX_WEIGHT:
         raise TooLargeError("the groups that are left differ too much for trees of 31 bits of weight")
     fine = _FINE if common * len(weights) * _FINE < MAX_WEIGHT else 1
-    scale = np.ones(len(trees), dtype=np.int64)
+    scale = np.ones(len(trees.block), dtype=np.int64)
     scale[lives] = (common // np.maximum(weights, 1))[team[lives]] * fine
     return scale
 
@@ -418,7 +417,7 @@ def _merge_routes(routes: _Routes, hop: IntArray, chosen: NDArray[np.bool_]) -> 
     return every.some(np.argsort(every.edge, kind="stable"))
 
 
-def _write_trees(trees: Trees, collective: Collective, loads: _Loads, parts: Sequence[_Trees]) -> Trees:
+def _write_trees(trees: Flow, collective: Collective, loads: _Loads, parts: Sequence[_Trees]) -> Flow:
     """Return the columns of trees."""
     into, root, weight = (np.concatenate([getattr(one, name) for one in parts]) for name in ("into", "root", "weight"))
     if weight.max() > MAX_WEIGHT:
@@ -439,21 +438,17 @@ def _write_trees(trees: Trees, collective: Collective, loads: _Loads, parts: Seq
     owners = compute_nodes(loads.topology)
     sizes = np.bincount(root, weight * (into == into.any()), loads.topology.nodes)[owners].astype(np.int64)
     full = {*zip(loads.room, loads.load, strict=True)}
-    return Trees(
-        collective=collective,
-        topology=loads.topology,
+    inward = into[order][tree]
+    hop = np.concatenate([one.hop for one in parts])[routes.places()]
+    return build_trees(
+        loads.topology,
+        collective,
+        (root[order], weight[order]),
+        (tree, np.where(inward, far, near), np.where(inward, near, far)),
+        Routes(routes.edge, routes.weight, np.concatenate(([0], np.cumsum(routes.hops))), hop),
         rate=min(Fraction(room, load) for room, load in full if load),
-        root=root[order],
-        weight=weight[order],
-        tree=tree,
-        src=np.where(into[order][tree], far, near),
-        dst=np.where(into[order][tree], near, far),
-        route_edge=routes.edge,
-        route_weight=routes.weight,
-        hop_start=np.concatenate(([0], np.cumsum(routes.hops))),
-        hop=np.concatenate([one.hop for one in parts])[routes.places()],
         reduce_trees=int(into.sum()),
-        shard=None if trees.shard is None else tuple((sizes // np.gcd.reduce(sizes)).tolist()),
+        shard=None if list_shards(trees) is None else tuple((sizes // np.gcd.reduce(sizes)).tolist()),
         concurrent=trees.concurrent,
     )
 

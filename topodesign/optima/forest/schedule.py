@@ -8,7 +8,6 @@ from __future__ import annotations
 import contextlib
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -16,7 +15,7 @@ import numpy as np
 from topodesign.base.arrays import earlier, ranges
 from topodesign.base.claims import Among, Claim, Of
 from topodesign.base.errors import InfeasibleError, ParameterError, TooLargeError, TopologyError
-from topodesign.collectives import ALLGATHER, ALLREDUCE, Collective, as_collective
+from topodesign.collectives import ALLGATHER, Collective, as_collective
 from topodesign.optima.forest.allreduce import MOST_NODES, AllreduceOptimum, Phase, allreduce_optimum, not_looked_for
 from topodesign.optima.forest.bottleneck import optimum, shard_sizes
 from topodesign.optima.forest.box_trees import build_box_trees
@@ -24,9 +23,10 @@ from topodesign.optima.forest.low_trees import build_shifted_trees
 from topodesign.optima.forest.packing import pack_trees
 from topodesign.optima.forest.switch_removal import Pieces, Split, join_pieces, remove_switches
 from topodesign.optima.forest.tree_counts import find_fixed_optimum, smallest_trees
-from topodesign.plans.chunk_ops import MAX_WEIGHT, too_many_rows
-from topodesign.plans.flow import has_same_fold
-from topodesign.plans.trees import TREE_COLLECTIVES, Trees
+from topodesign.plans.build import build_trees
+from topodesign.plans.chunk_ops import MAX_WEIGHT, TREE_COLLECTIVES, count_pieces, too_many_rows, unfold_pieces
+from topodesign.plans.flow import Flow, Routes, has_same_fold
+from topodesign.plans.flow_ops import concatenate, reverse
 from topodesign.solve.maxflow import compute_nodes, find_violated_cut, scale_capped
 from topodesign.topology.shifts import find_shifts
 from topodesign.topology.topology import IntArray, Topology
@@ -43,7 +43,7 @@ def forest_schedule(
     root: int | None = None,
     shard: Sequence[int] | None = None,
     names: Sequence[str] | None = None,
-) -> Trees:
+) -> Flow:
     """Make a schedule over spanning trees, optimal unless ``k`` is given.
 
     Parameters
@@ -78,7 +78,7 @@ def forest_schedule(
     --------
     >>> from topodesign import build_fabric, forest_schedule
     >>> trees = forest_schedule(build_fabric("dgx_a100(1)").topology, "allgather")
-    >>> trees.collective, len(trees.root)
+    >>> trees.collective, len(trees.block)
     (<allgather>, 8)
     """
     kind = spanning(as_collective(collective), root)
@@ -89,8 +89,7 @@ def forest_schedule(
     nodes = topology.nodes - len(topology.switches)
     if nodes > MOST_NODES and not kind.rooted:
         _check_size(topology, nodes if shard is None else sum(map(bool, shard)), len(kind.movements))
-    trees: Trees = tree_schedule(topology, kind, k, None if shard is None else tuple(shard), names).unfold()
-    return trees
+    return unfold_pieces(tree_schedule(topology, kind, k, None if shard is None else tuple(shard), names))
 
 
 def tree_schedule(
@@ -99,18 +98,18 @@ def tree_schedule(
     k: int | None,
     shard: tuple[int, ...] | None,
     names: Sequence[str] | None = None,
-) -> Trees:
+) -> Flow:
     """Return :func:`forest_schedule` of a rooted collective."""
     if not collective.reduces:
         return out_trees(topology, collective, k, shard, names)
     if not collective.copies:
-        return backwards(out_trees(topology.transpose(), collective.dual, k, shard, names), topology)
+        return reverse(out_trees(topology.transpose(), collective.dual, k, shard, names), topology)
     if k is None and shard is None:
         return allreduce_schedule(topology, names=names)[0]
     return _in_turn(topology, k, shard, names)
 
 
-def allreduce_schedule(topology: Topology, *, names: Sequence[str] | None = None) -> tuple[Trees, str]:
+def allreduce_schedule(topology: Topology, *, names: Sequence[str] | None = None) -> tuple[Flow, str]:
     """Return the fastest allreduce by trees, with its quality.
 
     It is concurrent where that is faster than a reduce-scatter and then an allgather (ForestColl, appendix F). The
@@ -180,7 +179,7 @@ def out_trees(
     names: Sequence[str] | None = None,
     *,
     phases: int = 1,
-) -> Trees:
+) -> Flow:
     """Return an allgather or broadcast, folded if large."""
     sizes = shard
     if collective.rooted:
@@ -206,15 +205,16 @@ def out_trees(
     return trees if low is None else _fold_trees(low, phases)
 
 
-def _fold_trees(trees: Trees, phases: int) -> Trees:
+def _fold_trees(trees: Flow, phases: int) -> Flow:
     """Return trees one by one, or folded by a symmetry if many."""
-    if trees.fold is None or phases * len(trees.tree) * trees.sends <= MOST_EDGES * max(1, len(trees)):
-        return trees.unfold()
+    few = phases * len(trees) * count_pieces(trees) <= MOST_EDGES * max(1, len(trees.block))
+    if trees.fold is None or few:
+        return unfold_pieces(trees)
     with contextlib.suppress(TopologyError):
         trees.fold.check(trees.topology)
-        if trees.fold.free_order(trees.compute_nodes) is not None:
+        if trees.fold.free_order(trees.members) is not None:
             return trees
-    return trees.unfold()
+    return unfold_pieces(trees)
 
 
 def pack_forest(
@@ -225,7 +225,7 @@ def pack_forest(
     *,
     rate: Fraction,
     shard: tuple[int, ...] | None,
-) -> Trees:
+) -> Flow:
     """Return so many out-trees per compute node, packed into logical links."""
     packing = pack_trees(split.topology, [(node, number) for node, number in enumerate(numbers) if number])
     nodes = np.array(split.nodes)
@@ -236,22 +236,9 @@ def pack_forest(
     edge, weight, route = _route_edges(split, src, dst, packing.weight[tree])
     length = np.diff(split.hop_start)[route]
     _, place = ranges(split.hop_start[route], length)
-    return Trees(
-        collective=collective,
-        topology=topology,
-        rate=rate,
-        root=nodes[packing.root],
-        weight=packing.weight,
-        tree=tree,
-        src=nodes[src],
-        dst=nodes[dst],
-        route_edge=edge,
-        route_weight=weight,
-        hop_start=np.concatenate(([0], np.cumsum(length))),
-        hop=split.hop[place],
-        reduce_trees=0,
-        shard=shard,
-    )
+    routes = Routes(edge, weight, np.concatenate(([0], np.cumsum(length))), split.hop[place])
+    roots, edges = (nodes[packing.root], packing.weight), (tree, nodes[src], nodes[dst])
+    return build_trees(topology, collective, roots, edges, routes, rate=rate, shard=shard)
 
 
 def _route_edges(split: Split, src: IntArray, dst: IntArray, weight: IntArray) -> tuple[IntArray, IntArray, IntArray]:
@@ -271,22 +258,17 @@ def _route_edges(split: Split, src: IntArray, dst: IntArray, weight: IntArray) -
     return edge, np.minimum((start + weight)[edge], route_end[route]) - begin, route
 
 
-def backwards(out_trees: Trees, topology: Topology) -> Trees:
-    """Return in-trees on a topology, from out-trees on its transpose."""
-    return replace(out_trees.reverse(), topology=topology)
-
-
-def _in_turn(topology: Topology, k: int | None, sizes: tuple[int, ...] | None, names: Sequence[str] | None) -> Trees:
+def _in_turn(topology: Topology, k: int | None, sizes: tuple[int, ...] | None, names: Sequence[str] | None) -> Flow:
     """Return a reduce-scatter and then an allgather."""
     out = out_trees(topology, ALLGATHER, k, sizes, names, phases=2)
     back = out if topology.is_duplex else out_trees(topology.transpose(), ALLGATHER, k, sizes, names, phases=2)
-    back = backwards(back, topology)
+    back = reverse(back, topology)
     if out.fold is not None and has_same_fold(out.fold, back.fold):
-        return side_by_side(topology, (back, out), concurrent=False)
-    return side_by_side(topology, (back.unfold(), out.unfold()), concurrent=False)
+        return concatenate(back, out)
+    return concatenate(unfold_pieces(back), unfold_pieces(out))
 
 
-def _concurrent(topology: Topology, best: AllreduceOptimum) -> Trees:
+def _concurrent(topology: Topology, best: AllreduceOptimum) -> Flow:
     """Return the allreduce whose in- and out-trees share links.
 
     If trees are so thin that shares and traffic are whole numbers of them, nothing is lost; often thicker ones, with
@@ -307,7 +289,7 @@ def _concurrent(topology: Topology, best: AllreduceOptimum) -> Trees:
     shard = tuple((numbers // np.gcd.reduce(numbers)).tolist())
     in_trees = pack_forest(topology.transpose(), ALLGATHER, back, numbers.tolist(), rate=rate, shard=shard)
     out_trees = pack_forest(topology, ALLGATHER, out, numbers.tolist(), rate=rate, shard=shard)
-    return side_by_side(topology, (backwards(in_trees, topology), out_trees), concurrent=True)
+    return concatenate(reverse(in_trees, topology), out_trees, concurrent=True)
 
 
 def _common_part(amounts: Iterable[Fraction]) -> Fraction:
@@ -328,33 +310,3 @@ def _split(nodes: IntArray, best: AllreduceOptimum, phase: Phase, rate: Fraction
         if amount:
             carried.append((amount, way))
     return join_pieces(nodes, pieces)
-
-
-def side_by_side(topology: Topology, parts: Sequence[Trees], *, concurrent: bool) -> Trees:
-    """Return the allreduce of in-trees and then out-trees."""
-    common = math.lcm(*(one.rate.denominator for one in parts))
-    rate = Fraction(math.gcd(*(int(one.rate * common) for one in parts)), common)
-    factors = [int(one.rate / rate) for one in parts]
-    if max(factor * int(one.weight.max()) for factor, one in zip(factors, parts, strict=True)) > MAX_WEIGHT:
-        raise TooLargeError("the rates of reduce-scatter and allgather have no common part large enough; fix k")
-    several = {name: [one.columns()[name] for one in parts] for name in parts[0].columns()}
-    several["hop_start"][1:] = [column[1:] for column in several["hop_start"][1:]]
-    columns = {name: np.concatenate(ones) for name, ones in several.items()}
-    for name, of in (("tree", "root"), ("route_edge", "tree"), ("hop_start", "hop")):
-        before, at = 0, 0  # in place: a column may have tens of millions of rows
-        for one, column in zip(parts, several[name], strict=True):
-            columns[name][at : at + len(column)] += before
-            before, at = before + len(one.columns()[of]), at + len(column)
-    for name in ("weight", "route_weight"):
-        at = 0
-        for factor, column in zip(factors, several[name], strict=True):
-            columns[name][at : at + len(column)] *= factor
-            at += len(column)
-    return parts[0].having(
-        collective=ALLREDUCE,
-        topology=topology,
-        rate=rate,
-        **columns,
-        reduce_trees=sum(one.reduce_trees for one in parts),
-        concurrent=concurrent,
-    )

@@ -16,7 +16,6 @@ from topodesign.base.units import format_rate, format_size, format_time
 from topodesign.fabrics.fabric import Fabric
 from topodesign.plans.files import as_plan, load_plan
 from topodesign.plans.flow import KINDS, Clock, Flow, Flows, fastest_link
-from topodesign.plans.movement import Movement
 from topodesign.plans.plan import Plan
 from topodesign.plans.verify.data import replay_data
 from topodesign.plans.verify.links import (
@@ -145,7 +144,11 @@ def verify(plan: Plan | str | Path) -> Report:
 
 
 def check_movement(
-    place: Topology | Fabric, movement: Movement, *, multicast: Collection[int] = (), aggregation: Collection[int] = ()
+    place: Topology | Fabric,
+    movement: Flow | Flows,
+    *,
+    multicast: Collection[int] = (),
+    aggregation: Collection[int] = (),
 ) -> Verdict:
     """Replay a movement without claims, with switch abilities."""
     flows = Plan(place, movement).flows

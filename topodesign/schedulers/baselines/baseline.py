@@ -14,12 +14,13 @@ from topodesign.base.cost import Cost
 from topodesign.base.errors import InfeasibleError
 from topodesign.collectives import ALL_TO_ALL, ALLGATHER, ALLREDUCE, BROADCAST, SCATTER, Collective
 from topodesign.fabrics.fabric import Fabric
+from topodesign.plans.build import build_ways, lay_out
 from topodesign.plans.chunk_ops import PATH_COLLECTIVES, find_loads, flow_of_paths
+from topodesign.plans.flow import Flow
 from topodesign.plans.flow_ops import concatenate, reverse
 from topodesign.plans.measure import cost_claim, flow_claim
 from topodesign.plans.plan import Plan
 from topodesign.plans.step_ops import prune
-from topodesign.plans.trees import Trees
 from topodesign.schedulers.baselines.messages import Made, Path, Router
 from topodesign.schedulers.method import Method, Request, fabric_root, plan_rounds, spec_of, tree_plan
 from topodesign.topology.topology import IntArray, Topology
@@ -181,7 +182,7 @@ def route_trees(topology: Topology, fabric: Fabric, shapes: Sequence[Ranks]) -> 
     return trees
 
 
-def assemble_trees(fabric: Fabric, collective: Collective, inward: Sequence[Tree], outward: Sequence[Tree]) -> Trees:
+def assemble_trees(fabric: Fabric, collective: Collective, inward: Sequence[Tree], outward: Sequence[Tree]) -> Flow:
     """Return the trees at the maximum rate that the links allow.
 
     The two phases of an allreduce run concurrently if that is no slower.
@@ -193,13 +194,13 @@ def assemble_trees(fabric: Fabric, collective: Collective, inward: Sequence[Tree
     own = shares[list(fabric.compute)]
     shard = None if collective.rooted or own.min() == own.max() else tuple((own // np.gcd.reduce(own)).tolist())
     trees = [(tree.root, tree.weight, tree.ways) for tree in (*inward, *outward)]
-    made = Trees.of_ways(collective, topology, trees, reduce_trees=len(inward), shard=shard)
-    loads = find_loads(made.flow)
+    made = build_ways(topology, collective, trees, reduce_trees=len(inward), shard=shard)
+    loads = find_loads(made)
     least = min(rate_of(topology, load) for load in loads if load.any())
     at_once = rate_of(topology, loads.sum(axis=0))
     # One rate is for both phases. After one another they take 1/rate each, at the same time 1/at_once.
     concurrent = collective.like(ALLREDUCE) and 2 * at_once >= least
-    return replace(made, rate=at_once if concurrent else least, concurrent=concurrent)
+    return lay_out(replace(made, rate=at_once if concurrent else least, concurrent=concurrent))
 
 
 def rate_of(topology: Topology, loads: IntArray) -> Fraction:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 
@@ -12,11 +13,12 @@ from topodesign.base.errors import DisconnectedError
 from topodesign.collectives import ALLGATHER, ALLREDUCE, BROADCAST, REDUCE, REDUCE_SCATTER, Collective
 from topodesign.fabrics.contraction import boxes_of
 from topodesign.fabrics.fabric import Fabric
-from topodesign.optima.forest.schedule import forest_schedule, side_by_side
+from topodesign.optima.forest.schedule import forest_schedule
 from topodesign.plans.build import build_steps, check_rows
-from topodesign.plans.chunk_ops import find_loads
+from topodesign.plans.chunk_ops import find_loads, routes_of
+from topodesign.plans.flow import Flow
+from topodesign.plans.flow_ops import concatenate
 from topodesign.plans.plan import Plan
-from topodesign.plans.trees import Trees
 from topodesign.schedulers.baselines.baseline import Ranks, baseline, rate_of
 from topodesign.schedulers.baselines.messages import Made
 from topodesign.schedulers.baselines.rings import box_tours
@@ -169,23 +171,25 @@ def _blink(request: Request) -> list[Plan]:
     else:
         root = fabric.compute[0]  # all are alike: as much goes into any set of nodes as out of it
         inward, outward = (forest_schedule(topology, one, root=root, names=names) for one in (REDUCE, BROADCAST))
-        trees = _join_trees(inward, outward, tuple(int(node == root) for node in fabric.compute))
+        trees = _join_trees(inward, outward, root)
     return [tree_plan(request, trees, {"method": "blink", "root": request.root_name})]
 
 
-def _join_trees(inward: Trees, outward: Trees, shard: tuple[int, ...]) -> Trees:
+def _join_trees(inward: Flow, outward: Flow, root: int) -> Flow:
     """Return the allreduce of in- and out-trees, concurrent if no slower."""
-    totals = [int(half.weight.sum()) for half in (inward, outward)]
+    totals = [int(np.asarray(half.weight).sum()) for half in (inward, outward)]
     common = math.lcm(*totals)
-    rate = min(half.rate * total for half, total in zip((inward, outward), totals, strict=True)) / common
-    scaled = [
-        half.having(
-            weight=half.weight * (common // total), route_weight=half.route_weight * (common // total), rate=rate
-        )
-        for half, total in zip((inward, outward), totals, strict=True)
-    ]
-    trees = side_by_side(inward.topology, scaled, concurrent=False).having(shard=shard)
-    at_once = rate_of(trees.topology, find_loads(trees.flow).sum(axis=0))
+    rate = (
+        min((half.rate or Fraction(0)) * total for half, total in zip((inward, outward), totals, strict=True)) / common
+    )
+    scaled, sizes = [], (np.arange(inward.nodes) == root).astype(np.int64)  # all data belong to the root
+    for half, total, part in zip((inward, outward), totals, ALLREDUCE.parts, strict=True):
+        routes, times = routes_of(half), common // total
+        ways = routes._replace(weight=routes.weight * times)
+        weight = np.asarray(half.weight) * times
+        scaled.append(replace(half, collective=part, sizes=sizes, weight=weight, rate=rate, routes=ways))
+    trees = concatenate(*scaled)
+    at_once = rate_of(trees.topology, find_loads(trees).sum(axis=0))
     return replace(trees, rate=at_once, concurrent=True) if 2 * at_once >= rate else trees
 
 
