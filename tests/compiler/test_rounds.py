@@ -683,7 +683,7 @@ def test_the_same_bytes_every_time() -> None:
 @pytest.mark.parametrize(
     ("limits", "words"),
     [
-        ({"steps_per_threadblock": 6}, "allows 6 steps per threadblock.*rank [0-9]+ needs [0-9]+"),
+        ({"steps_per_threadblock": 6}, "allows 6 steps per threadblock.*rank [0-9]+ requires [0-9]+"),
         ({"threadblocks_per_rank": 7}, "allows 7 threadblocks per rank.*rank 0 requires 8"),
         ({"resident_threadblocks": 7}, "allows 7 threadblocks running at once.*rank 0 requires 8"),
         ({"threadblocks_per_channel": 3}, "allows 3 threadblocks that send.*rank 0 requires 4"),

@@ -127,7 +127,7 @@ def test_a_wrong_group_schedule_is_refused() -> None:
         (lambda: ALLREDUCE.within([(0, 1)], [0]), "has no root"),
         (lambda: BROADCAST.within([(0, 1)]), "requires a root"),
         (lambda: BROADCAST.within([(0, 1), (2, 3)], [0]), "1 roots for 2 groups"),
-        (lambda: BROADCAST.within([(0, 1), (2, 3)], [0, 1]), "root 1 of the broadcast is none of its members"),
+        (lambda: BROADCAST.within([(0, 1), (2, 3)], [0, 1]), "root 1 of the broadcast is not one of its members"),
         (lambda: BROADCAST.within([(0, 1), (2, 3)], [0, 2]).at(1), "a root in each"),
         (lambda: ALLREDUCE.within([(0, 1), (2, 30)]).members(12), "node 30, which is not a node"),
         (lambda: from_record({"name": "allgather", "groups": [0], "roots": None}), "lists of nodes"),

@@ -134,7 +134,7 @@ def test_nodes_in_no_tree_pass_data_on() -> None:
         ({}, "requires a root"),
         ({"collective": "allgather", "root": 0}, "has no root"),
         ({"root": 9}, "root must be from 0 to 8"),
-        ({"root": 3, "only": "0,1,2", "others": "forward"}, "root 3 of the broadcast is none of its members"),
+        ({"root": 3, "only": "0,1,2", "others": "forward"}, "root 3 of the broadcast is not one of its members"),
         ({"root": 0, "only": "0,1,2"}, "add --forward"),
         ({"root": 0, "chunks": 0}, "chunks must be"),
         ({"place": "dgx_a100(1)", "root": 0}, "is a fabric"),

@@ -117,7 +117,7 @@ def test_late_nodes_and_failed_links() -> None:
         ({"traffic": "0,1=allgather", "only": "0,1"}, "specifies groups"),
         ({"traffic": "0,1=allgather", "method": "spff"}, "--traffic"),
         ({"traffic": "0,1=broadcast"}, "requires a root"),
-        ({"traffic": "0,1=broadcast:2"}, "none of its members"),
+        ({"traffic": "0,1=broadcast:2"}, "not one of its members"),
         ({"traffic": "0,1=allgather:1"}, "has no root"),
         ({"traffic": []}, "there is no traffic"),
         ({"traffic": "17=allgather"}, "17"),

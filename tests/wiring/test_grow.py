@@ -193,7 +193,7 @@ def test_command(tmp_path: Path) -> None:
     assert load_wiring(tmp_path / "grown" / "plan.json").topology.nodes == 16
     text = CliRunner().invoke(program, ["wire", "change", *grown], catch_exceptions=False).output
     assert "lay 16 fixed cables" in text
-    assert "then: 16 hosts, 64 links" in text
+    assert "after: 16 hosts, 64 links" in text
 
 
 def test_what_was_observed_goes_before_the_plan(tmp_path: Path) -> None:

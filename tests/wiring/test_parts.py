@@ -620,7 +620,7 @@ CORD = "cords:\n  - {part: c, ends: LC duplex, lengths: [1m, 2m], price: 4, lead
         (CORD.replace("lead: 3d", "led: 3d"), "line 2: cords: unknown field 'led'; did you mean 'lead'?"),
         (CORD.replace("price: 4", "price: 4 EUR"), "line 2: cords.price: '4 EUR' is not a price such as 12.50"),
         (CORD.replace("3d", "3 days"), "cords.lead: '3 days' is not a time such as 5d or 3w"),
-        (CORD.replace("LC duplex", "LC triplex"), "cords.ends: 'LC triplex' is none of LC simplex, LC duplex"),
+        (CORD.replace("LC duplex", "LC triplex"), "cords.ends: 'LC triplex' is not one of LC simplex, LC duplex"),
         (CORD.replace("[1m, 2m]", "[]"), "cords.lengths: expected 1 to 200 lengths"),
         (CORD + CORD[7:], "line 3: cords.part: there are two parts 'c'"),
         (CORD.replace("cords", "cord"), "unknown field 'cord'; did you mean 'cords'?"),

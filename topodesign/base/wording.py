@@ -55,7 +55,10 @@ def nearest(word: object, known: Iterable[str], most: int = 3, like: float = _LI
             edits = _count_edits(meant, other)
             if edits <= most_edits and edits < longest:
                 found.append((edits, _number_value(meant) != _number_value(other), name))
-    return [name for _, _, name in sorted(found, key=lambda one: one[:2])[:most]]
+    found.sort(key=lambda one: one[:2])
+    if found and found[0][0] and not found[0][1] and _number_value(meant) != meant:  # C0001 is C001, not also C002
+        found = [one for one in found if not one[1]]
+    return [name for _, _, name in found[:most]]
 
 
 def _count_edits(one: str, other: str) -> int:

@@ -137,7 +137,7 @@ def test_unknown_instructions_are_said(monkeypatch: pytest.MonkeyPatch) -> None:
     report = check_module(compiled("biring(2,4)", "allreduce").text.encode())
     assert report.ok
     assert report.jax is None
-    assert "stablehlo.slice is none of the instructions" in report.warnings[0]
+    assert "stablehlo.slice is not one of the instructions" in report.warnings[0]
 
 
 def test_files_are_told_by_their_first_sign(tmp_path: Path) -> None:

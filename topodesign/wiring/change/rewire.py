@@ -337,7 +337,8 @@ def _grow_topology(plan: WiringPlan, nodes: int, inventory: Inventory | None) ->
 
     room = plan.inventory if inventory is None else inventory
     if nodes > len(room.hosts):
-        raise InfeasibleError(str(extend_room(room, nodes, plan.topology.degree)))
+        needs = extend_room(room, nodes, plan.topology.degree)
+        raise InfeasibleError(f"{needs}; add them to an inventory, and pass it with --inventory")
     found = grow(plan, nodes, plan.topology.degree, bidirectional=plan.mode == "duplex")
     nearest, fastest = found.topologies[0], found.fastest
     cost = nearest.entry.cost
