@@ -199,7 +199,10 @@ def test_records_give_the_collective_back(case: tuple[Collective, int]) -> None:
         (lambda: ALLREDUCE.among([]), "at least one"),
         (lambda: ALLREDUCE.among([1, 1]), "once"),
         (lambda: as_collective("reduce").members(4), "reduce requires a root"),
-        (lambda: as_collective("reduce").at(3).among([0, 1]).members(4), "root 3 of the reduce is not one of its members"),
+        (
+            lambda: as_collective("reduce").at(3).among([0, 1]).members(4),
+            "root 3 of the reduce is not one of its members",
+        ),
         (lambda: ALLREDUCE.among([0, 4]).members(4), "node 4, which is not a node"),
         (lambda: ALLREDUCE.among([0, 3]).members(4, {3}), "node 3, which is a switch"),
         (lambda: from_record({"name": "allgather", "roots": 1}), "name, root and group"),

@@ -687,11 +687,11 @@ def test_the_same_bytes_every_time() -> None:
         ({"threadblocks_per_rank": 7}, "allows 7 threadblocks per rank.*rank 0 requires 8"),
         ({"resident_threadblocks": 7}, "allows 7 threadblocks running at once.*rank 0 requires 8"),
         ({"threadblocks_per_channel": 3}, "allows 3 threadblocks that send.*rank 0 requires 4"),
-        ({"channels": 0}, "allows 0 channels.*needs 1"),
-        ({"chunks_per_step": 1}, "allows 1 chunks per step.*rank [0-9]+ needs"),
+        ({"channels": 0}, "allows 0 channels.*requires 1"),
+        ({"chunks_per_step": 1}, "allows 1 chunks per step.*rank [0-9]+ requires"),
         ({"largest_offset": 30}, "allows 30 as the largest chunk offset.*rank 0 requires"),
         ({"xml_nodes_per_rank": 40}, "allows 40 XML nodes.*rank 0 requires"),
-        ({"children_per_node": 11}, "allows 11 ranks.*needs 12"),
+        ({"children_per_node": 11}, "allows 11 ranks.*requires 12"),
     ],
 )
 def test_every_limit_is_checked(limits: dict[str, Any], words: str) -> None:
@@ -716,7 +716,7 @@ def test_too_many_channels_or_threadblocks_say_so() -> None:
     schedule = schedule_on(topology, "allgather")
     with pytest.raises(InfeasibleError, match=r"108 threadblocks.*rank 0 requires 114.*fewer channels"):
         compiled(topology, schedule, channels=6)
-    with pytest.raises(InfeasibleError, match=r"32 channels.*needs 33"):
+    with pytest.raises(InfeasibleError, match=r"32 channels.*requires 33"):
         compiled(topology, schedule, channels=33)
     with pytest.raises(InfeasibleError, match="rccl allows 64 threadblocks"):
         compiled(topology, schedule, channels=4, runtime="rccl")

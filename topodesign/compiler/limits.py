@@ -76,7 +76,7 @@ def over(of: str, what: str, most: int, number: int, rank: int | None = None) ->
     """Yield a message if a limit is exceeded."""
     if number > most:
         who = "the program" if rank is None else f"rank {rank}"
-        yield f"{of} allows {most} {what}, and {who} needs {number}; {HELP}"
+        yield f"{of} allows {most} {what}, and {who} requires {number}; {HELP}"
 
 
 def find_first(
