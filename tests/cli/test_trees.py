@@ -11,12 +11,11 @@ from typing import Any
 import pytest
 
 from tests.samples.old_files import load_schedule, load_trees, save_trees
-from tests.samples.tree_tables import Trees
+from tests.samples.tree_tables import Trees, forest_schedule
 from tests.samples.trees import TREE_COLLECTIVES, TreeCollective
 from tests.samples.verdicts import verify_trees
 from topodesign.cli.main import run
 from topodesign.fabrics.presets import build_fabric
-from topodesign.optima.forest.schedule import forest_schedule
 from topodesign.plans.archive import write_archive
 from topodesign.plans.files import load_plan, save_plan
 from topodesign.plans.measure import flow_claim
