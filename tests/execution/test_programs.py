@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.floors import reached
-from tests.samples.schedules import COLLECTIVES, valid
+from tests.samples.schedules import COLLECTIVES, valid, with_columns
 from tests.samples.timed import on_clock
 from topodesign import build, schedule, verify
 from topodesign.base.errors import InfeasibleError, ScheduleError, TooLargeError, TopodesignError
@@ -147,17 +147,17 @@ def test_damaged_plans_have_wrong_results(seed: int, name: str, damage: str) -> 
     random = np.random.default_rng(seed)
     topology, rounds = valid(random, name)
     row = int(random.integers(len(rounds)))
-    columns = {key: column.copy() for key, column in rounds.columns().items()}
+    columns = {key: column.copy() for key, column in rounds.table().items()}
     if damage == "drop":
         damaged = rounds.some(np.arange(len(rounds)) != row)
     elif damage == "again":
         damaged = rounds.some(np.append(np.arange(len(rounds)), row))
     elif damage == "turn":
         columns["block"][row] = (columns["block"][row] + 1) % rounds.nodes
-        damaged = rounds.having(**columns)
+        damaged = with_columns(rounds, **columns)
     else:
         columns["step"][row] = rounds.steps if rounds.step[row] > rounds.reduce_steps else rounds.reduce_steps
-        damaged = rounds.having(**columns)
+        damaged = with_columns(rounds, **columns)
     plan = Plan(topology, damaged)
     outcome = run_trial(trial_of(list_transfers(plan), 4096), lambda _: None)
     if outcome.wrong:
