@@ -99,7 +99,7 @@ def test_the_table_names_each_topology_once_with_all_that_it_is_next_by(count: i
     assert len({row[-1] for row in rows}) == len(rows)
     assert rows[0][0] == "fastest"
     told = {(wish, row[-1]) for row in rows[1:] for wish in row[0].split(", ")}
-    assert told == {(one.wish if one.place == 1 else f"{one.wish} ({one.place})", one.entry.spec) for one in shown}
+    assert told == {(one.wish if one.place == 1 else f"{one.wish} #{one.place}", one.entry.spec) for one in shown}
 
 
 @pytest.mark.parametrize("size", ["1KiB", "1MiB"])

@@ -89,7 +89,7 @@ class RunnersUp(Several[RunnerUp]):
         """Return a table of topologies, each with all its criteria."""
         wishes: dict[str, list[str]] = {}
         for one in (self.fastest, *self.entries):
-            wishes.setdefault(one.entry.spec, []).append(one.wish if one.place < 2 else f"{one.wish} (2nd)")
+            wishes.setdefault(one.entry.spec, []).append(one.wish if one.place < 2 else f"{one.wish} #{one.place}")
         first = {one.entry.spec: one for one in (*self.entries[::-1], self.fastest)}
         rows = tuple(
             (
@@ -109,7 +109,7 @@ class RunnersUp(Several[RunnerUp]):
             ("next by", "steps", "BW factor", title, "patches", "lengths", "topology"),
             rows,
             words=frozenset(("next by", "topology")),
-            footnote="percentages are over the first row; 2nd is the second best by that criterion. wiring: fewest "
+            footnote="percentages are over the first row; #2 is the second best by that criterion. wiring: fewest "
             "patches (a cord for two opposite links or one one-way link), then fewest lengths of cable with the nodes "
             "in a circle by number, at less than twice the time of the first row.",
         )
