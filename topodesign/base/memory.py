@@ -33,7 +33,7 @@ def check_memory(needed: int, what: str) -> None:
     limit = memory_limit()
     if needed > limit:
         raise FileFormatError(
-            f"{what} would require about {format_size_rounded(needed)} of memory, and the limit is "
+            f"{what} would need about {format_size_rounded(needed)} of memory, and the limit is "
             f"{format_size_rounded(limit)}; set {VARIABLE} to raise it"
         )
 
