@@ -36,7 +36,7 @@ FAMILIES = {
     "hypercube": ["hypercube(5)", "hypercube(6)", "hypercube(7)", "hypercube(9)"],
     "GPUs": [f"dgx_a100({boxes})" for boxes in (32, 128, 512)],
 }
-MOST_PACKED = 256
+MAX_PACKED = 256
 Result = TypeVar("Result")
 
 
@@ -80,7 +80,7 @@ def main() -> None:
             nodes = len(trees.members)
             print(f"{text:18}{nodes:6}{fixed.inverse_rate!s:>10}{fixed.trees:4}{len(trees):7}{report.height:7}", end="")
             print(f"{first:8.2f} s{total:8.2f} s{check:9.2f} s", end="", flush=True)
-            if nodes <= MOST_PACKED:
+            if nodes <= MAX_PACKED:
                 packing, third = measured(partial(packed, fixed))
                 print(f"{packing.heights.max():14}{third:8.2f} s", end="")
             print(flush=True)

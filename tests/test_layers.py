@@ -310,7 +310,7 @@ def test_no_modules_go_in_a_circle() -> None:
     assert not below, f"in circles, or on the way between them: {', '.join(sorted(below))}"
 
 
-MOST_PARAMETERS = 10
+MAX_PARAMETERS = 10
 
 
 def _parameters(body: list[ast.stmt], prefix: str = "") -> Iterator[tuple[str, int]]:
@@ -329,6 +329,6 @@ def test_no_public_function_takes_more_than_ten_parameters() -> None:
         for name in FILES
         if not name.endswith("kernels.py")
         for function, many in read(name).parameters.items()
-        if many > MOST_PARAMETERS
+        if many > MAX_PARAMETERS
     }
     assert not found, "take groups of options (base/options.py)"

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from topodesign.base.arguments import MOST_SEED, as_ascending, as_choice, as_integer, as_path, as_seed
+from topodesign.base.arguments import MAX_SEED, as_ascending, as_choice, as_integer, as_path, as_seed
 from topodesign.base.errors import ParameterError
 
 
@@ -48,8 +48,8 @@ def test_what_does_not_ascend_is_refused(value: object) -> None:
 
 
 def test_seeds() -> None:
-    assert as_seed(MOST_SEED) == MOST_SEED
-    for wrong in (-1, MOST_SEED + 1, None):
+    assert as_seed(MAX_SEED) == MAX_SEED
+    for wrong in (-1, MAX_SEED + 1, None):
         with pytest.raises(ParameterError, match=r"^seed must be "):
             as_seed(wrong)
 

@@ -195,7 +195,7 @@ def test_deferred_rows() -> None:
 
 
 def test_a_sample_finds_nothing_that_costs_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(audit, "_MOST_WORK", 20 * 5 * 4)
+    monkeypatch.setattr(audit, "_MAX_WORK", 20 * 5 * 4)
     row = row_of("randomregulargraph(20,5,1)")
     assert audit_row(row) == (None, True)
     assert audit_row(replace(row, cost=Cost(row.cost.steps, row.cost.bandwidth / 2))).sampled

@@ -12,7 +12,7 @@ from topodesign.catalog.files import write_rows
 from topodesign.catalog.idle import has_idle_ports, idle_row, with_idle_ports
 from topodesign.catalog.quality import runtime
 from topodesign.catalog.records import GRAPHS, record_bounds, record_orders, record_steps
-from topodesign.catalog.sizes import DEGREES, LARGE_SIZES, MOST_NODES, covers, sizes_among
+from topodesign.catalog.sizes import DEGREES, LARGE_SIZES, MAX_NODES, covers, sizes_among
 from topodesign.search import beyond
 from topodesign.search.composed import compose_frontier
 from topodesign.search.state import by_spff
@@ -21,7 +21,7 @@ from topodesign.topology.library import build
 
 
 def test_small_sizes_are_covered_and_large_ones_that_people_buy() -> None:
-    assert [n for n in range(2**17) if covers(n, 4)] == [*range(3, MOST_NODES + 1), *sorted(LARGE_SIZES)]
+    assert [n for n in range(2**17) if covers(n, 4)] == [*range(3, MAX_NODES + 1), *sorted(LARGE_SIZES)]
     assert {2112, 4096, 10_240, 16_384, 32_768, 65_536} <= LARGE_SIZES
     assert not any(covers(4096, degree) for degree in (1, DEGREES.stop))
 
@@ -29,7 +29,7 @@ def test_small_sizes_are_covered_and_large_ones_that_people_buy() -> None:
 def test_the_shipped_catalog_has_them() -> None:
     """At most degrees all; at others, which fewer people buy, every fourth."""
     for degree in DEGREES:
-        sizes = {row.nodes for row in Catalog().rows(degree, MOST_NODES + 1, 2**16)}
+        sizes = {row.nodes for row in Catalog().rows(degree, MAX_NODES + 1, 2**16)}
         grain = 256 if degree in {5, 7, 9, 11, 13, 14, 15} else 64
         assert sizes == {n for n in LARGE_SIZES if n % grain == 0}
 

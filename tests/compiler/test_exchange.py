@@ -111,7 +111,7 @@ def test_limits_are_said(monkeypatch: pytest.MonkeyPatch) -> None:
     plan = schedule("uniring(1,24)", "all-to-all")
     with pytest.raises(InfeasibleError, match="steps per threadblock"):
         compile_plan(plan, runtime="msccl-executor")
-    monkeypatch.setattr("topodesign.compiler.frontends.exchange.MOST_HOPS", 1000)
+    monkeypatch.setattr("topodesign.compiler.frontends.exchange.MAX_HOPS", 1000)
     with pytest.raises(TooLargeError, match="24 nodes with 1 chunk per block or more are too many to compile"):
         compile_plan(plan)
 

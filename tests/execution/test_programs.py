@@ -212,6 +212,6 @@ def test_what_is_not_run(monkeypatch: pytest.MonkeyPatch) -> None:
         list_transfers(schedule("torus(3,3)", "allgather"), 2)
     with pytest.raises(InfeasibleError, match="adds or copies in these trees"):
         list_transfers(schedule("dgx_h100(2)", "allgather", method="in-network"))
-    monkeypatch.setattr(program, "MOST_UNITS", 1)
+    monkeypatch.setattr(program, "MAX_UNITS", 1)
     with pytest.raises(TooLargeError, match="units"):
         list(programs_of(list_transfers(schedule("torus(3,3)", "allgather"))))

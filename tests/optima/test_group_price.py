@@ -111,7 +111,7 @@ def test_members_out_of_reach_and_programs_too_large(monkeypatch: pytest.MonkeyP
     ):
         with pytest.raises(InfeasibleError, match=words):
             price_groups("torus(4,4)", collective, ["0,10"], others="vanish")
-    monkeypatch.setattr(packing, "MOST_SOURCES", 0)
+    monkeypatch.setattr(packing, "MAX_SOURCES", 0)
     for collective in ("allgather", "allreduce"):
         with pytest.raises(TooLargeError, match="too many to prove"):
             price_groups("torus(4,4)", collective, "4x4:0")
@@ -131,7 +131,7 @@ def test_both_phases_at_once_are_no_slower_and_what_is_said_names_it(group: Any,
 
 def test_what_is_too_large_for_both_at_once_is_not_proven(monkeypatch: pytest.MonkeyPatch) -> None:
     exact = price_groups("mesh(4,4)", "allreduce", "4x4:0")
-    monkeypatch.setattr(packing, "MOST_SOURCES", 4)
+    monkeypatch.setattr(packing, "MAX_SOURCES", 4)
     found = price_groups("mesh(4,4)", "allreduce", "4x4:0")
     assert found.bandwidth == found.in_turn == exact.in_turn
     assert found.bound == found.floor <= exact.bandwidth < found.bandwidth

@@ -68,7 +68,7 @@ def orbit_plan(collective: str = "allreduce") -> Plan:
 
 
 def orbit_trees_plan() -> Plan:
-    with mock.patch.object(forest, "MOST_EDGES", 0):
+    with mock.patch.object(forest, "MAX_EDGES", 0):
         return schedule("dgx_a100(2)", "allreduce", method="forest")
 
 

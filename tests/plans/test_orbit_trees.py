@@ -36,7 +36,7 @@ COLLECTIVES = ("allgather", "reduce-scatter", "allreduce")
 @cache
 def folded(spec: str, collective: str = "allreduce") -> Plan:
     """The plan of ForestColl, folded however few its trees are."""
-    with mock.patch.object(made, "MOST_EDGES", 0):
+    with mock.patch.object(made, "MAX_EDGES", 0):
         return schedule(spec, collective, method="forest")
 
 

@@ -44,7 +44,7 @@ def test_folded_plans_are_like_the_whole(
 ) -> None:
     how = "dimensions" if collective == "all-to-all" else "spff"
     whole = schedule(spec, collective, method=how)
-    monkeypatch.setattr(method, "MOST_WHOLE", 0)
+    monkeypatch.setattr(method, "MAX_WHOLE", 0)
     folded = schedule(spec, collective, method=how)
     assert folded.flow.fold is not None
     assert folded.claim == whole.claim == compute_claim(folded)
@@ -66,7 +66,7 @@ def test_folded_plans_are_like_the_whole(
 
 
 def test_only_with_all_links_alike(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(method, "MOST_WHOLE", 0)
+    monkeypatch.setattr(method, "MAX_WHOLE", 0)
     folded = schedule("torus(3,4)")
     one = replace(folded, movement=unfold(folded.flow))
     assert str(simulate(folded, failed=[(0, 1)])) == str(simulate(one, failed=[(0, 1)]))
@@ -76,7 +76,7 @@ def test_only_with_all_links_alike(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("chunks", [1, 3])
 def test_chunks_lose_no_more_than_they_claim(chunks: int, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = schedule("torus(3,4)", "all-to-all", method="dimensions", chunks=chunks)
-    monkeypatch.setattr(method, "MOST_WHOLE", 0)
+    monkeypatch.setattr(method, "MAX_WHOLE", 0)
     folded = schedule("torus(3,4)", "all-to-all", method="dimensions", chunks=chunks)
     assert verify(folded).ok
     assert folded.claim["bandwidth"] <= whole.claim["bandwidth"]
@@ -84,7 +84,7 @@ def test_chunks_lose_no_more_than_they_claim(chunks: int, monkeypatch: pytest.Mo
 
 
 def test_of_other_symmetries(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(method, "MOST_WHOLE", 0)
+    monkeypatch.setattr(method, "MAX_WHOLE", 0)
     topology = build("torus(3,4)")
     first, second = (spff_orbit(topology, name) for name in ("reduce-scatter", "allgather"))
     assert second.fold is not None
@@ -104,7 +104,7 @@ def test_flows_in_chunks_are_not_reversed() -> None:
 
 
 def test_what_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr(method, "MOST_WHOLE", 0)
+    monkeypatch.setattr(method, "MAX_WHOLE", 0)
     assert run(["schedule", "torus(3,4)", "-o", str(tmp_path / "plan.npz")]) == 0
     said = capsys.readouterr().out
     assert ", those of the blocks of 1 node, " in said

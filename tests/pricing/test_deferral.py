@@ -25,7 +25,7 @@ from topodesign.pricing.closed_form import distances, price
 from topodesign.pricing.deferral import defer
 from topodesign.pricing.evaluation import price_both_deferred
 from topodesign.pricing.least_in_steps import least_in_steps
-from topodesign.pricing.split_deferral import MOST_NODES, best_deferral, defer_split, price_deferred
+from topodesign.pricing.split_deferral import MAX_NODES, best_deferral, defer_split, price_deferred
 from topodesign.schedulers import deferred as scheduler
 from topodesign.schedulers.deferred import defer_folded, defer_schedule
 from topodesign.schedulers.evaluation import evaluate
@@ -184,7 +184,7 @@ def test_a_price_does_not_depend_on_how_nodes_are_numbered(spec: str) -> None:
 
 
 def test_symmetric_topologies_may_be_larger(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(deferral, "MOST_NODES", 20)
+    monkeypatch.setattr(deferral, "MAX_NODES", 20)
     assert defer(build("torus(15,20)")).cost(build("torus(15,20)")).steps == 17
     with pytest.raises(TooLargeError, match="at most 20 nodes, not 300"):
         defer(replace(build("torus(15,20)"), symmetry=None))
@@ -209,7 +209,7 @@ BOTH = ("spff", "deferred")
 
 
 def test_auto_leaves_out_what_takes_long(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(scheduler, "_MOST_WORK", 10)
+    monkeypatch.setattr(scheduler, "_MAX_WORK", 10)
     assert schedule("randomregular(60,3,2)", "allgather").generator["method"] == "spff"
     assert schedule("randomregular(60,3,2)", "allgather", method="deferred").generator["method"] == "deferred"
 
@@ -222,10 +222,10 @@ def test_what_it_is_not_for_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(TopologyError, match="at most 61 links into a node, not 62"):
         defer(build("complete(63)"))
     assert "61 links into a node, not 62" in str(deferral.explain_no_deferral(build("complete(63)"), 1))
-    monkeypatch.setattr(deferral, "MOST_NODES", 8)
+    monkeypatch.setattr(deferral, "MAX_NODES", 8)
     with pytest.raises(TooLargeError, match="at most 8 nodes, not 9"):
         defer(build("genkautz(2,9)"))
-    monkeypatch.setattr(deferral, "MOST_WORK", 10)
+    monkeypatch.setattr(deferral, "MAX_WORK", 10)
     with pytest.raises(TooLargeError, match="8 nodes in 3 steps takes too long"):
         defer(build("genkautz(2,8)"))
     assert schedule("genkautz(2,8)", "allgather").generator["method"] == "spff"
@@ -304,7 +304,7 @@ def test_one_orbit_says_all(spec: str, collective: str) -> None:
         "torus(4,4)",  # links of one width
         "dicirculant(4,1,1,2,2,3,3)",  # one step, and links of one width
         "dicirculant(9,1,1,2,2,2)",  # three steps and more
-        f"dicirculant({MOST_NODES + 2},{','.join(map(str, [1, 1, *range(2, 24)]))})",
+        f"dicirculant({MAX_NODES + 2},{','.join(map(str, [1, 1, *range(2, 24)]))})",
     ],
 )
 def test_others_are_not_split(spec: str) -> None:

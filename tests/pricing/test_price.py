@@ -154,9 +154,9 @@ def test_more_than_sixty_four_neighbours_take_the_other_way() -> None:
 def test_as_much_work_as_is_said_is_done_the_other_way_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
     topology = build("complete(66)")
     work = len(topology.representatives or ()) * 66 * 65 * 65
-    monkeypatch.setattr(closed_form, "_MOST_WIDE_WORK", work)
+    monkeypatch.setattr(closed_form, "_MAX_WIDE_WORK", work)
     assert price(topology) == Cost(1, Fraction(65, 66))
-    monkeypatch.setattr(closed_form, "_MOST_WIDE_WORK", work - 1)
+    monkeypatch.setattr(closed_form, "_MAX_WIDE_WORK", work - 1)
     with pytest.raises(TopologyError, match="more than 64 neighbours"):
         price(topology)
 

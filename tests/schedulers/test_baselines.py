@@ -23,7 +23,7 @@ from topodesign.pricing.baselines import baselines, double_binary_tree
 from topodesign.pricing.workload import as_workload
 from topodesign.schedulers.baselines import BASELINES
 from topodesign.schedulers.baselines.cycles import link_disjoint_cycles, shortest_tour
-from topodesign.schedulers.baselines.messages import MOST_NODES, Router, deliveries, queue_messages
+from topodesign.schedulers.baselines.messages import MAX_NODES, Router, deliveries, queue_messages
 from topodesign.schedulers.baselines.rings import around, factorings, rows, sides_of
 from topodesign.schedulers.baselines.trees import two_trees
 from topodesign.schedulers.method import cost_in
@@ -382,8 +382,8 @@ def test_what_cannot_be_routed_is_said() -> None:
         schedule(Topology.from_links(3, [(0, 1), (1, 2)]), "all-to-all", method="direct")
     with pytest.raises(InfeasibleError, match="one node alone"):
         schedule(Topology.from_links(1, []), "allgather", method="ring")
-    with pytest.raises(TooLargeError, match=f"at most {MOST_NODES} nodes"):
-        Router(build(f"biring(2,{MOST_NODES + 1})"))
+    with pytest.raises(TooLargeError, match=f"at most {MAX_NODES} nodes"):
+        Router(build(f"biring(2,{MAX_NODES + 1})"))
 
 
 def test_every_baseline_is_listed_by_its_name() -> None:

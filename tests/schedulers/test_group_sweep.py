@@ -23,10 +23,10 @@ from topodesign.schedulers.scheduling import schedule
 from topodesign.topology.library import build
 from topodesign.topology.topology import Topology
 
-MOST = 32
-MOST_RANKS = 5
+MAX = 32
+MAX_RANKS = 5
 """Of programs that are run."""
-SMALL = [spec for spec in SAMPLES if 4 <= build(spec).nodes <= MOST]
+SMALL = [spec for spec in SAMPLES if 4 <= build(spec).nodes <= MAX]
 RUN = [one for one in rounds.COLLECTIVES if one.label("msccl") is not None]
 Groups = list[list[int]]
 
@@ -80,7 +80,7 @@ def sweep(spec: str, collective: Collective, seen: dict[str, int]) -> None:
             continue
         check(plan, collective, groups)
         seen["vanish"] = seen.get("vanish", 0) + 1
-        compiles = collective.like(*RUN) and max(map(len, groups)) <= MOST_RANKS
+        compiles = collective.like(*RUN) and max(map(len, groups)) <= MAX_RANKS
         for part in compile_groups(plan, max_size="1MiB") if compiles else ():
             assert part.compiled.checked().report is not None
             seen["programs"] = seen.get("programs", 0) + 1

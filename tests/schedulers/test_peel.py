@@ -247,7 +247,7 @@ def test_few_chunks_begin_with_the_best_flow(spec: str, most: Fraction) -> None:
 
 
 def test_large_programs_are_spread(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(peel, "MOST_COLUMNS", 10)
+    monkeypatch.setattr(peel, "MAX_COLUMNS", 10)
     for spec in ("torus(4,4)", "circulant(12,2,3)", "biring(4,5)"):
         topology = build(spec)
         made = exchange(topology, "all-to-all")

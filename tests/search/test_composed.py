@@ -71,8 +71,8 @@ def test_frontiers_are_of_graphs_with_these_costs(target: Target, quick: None) -
 @pytest.mark.dear("target1")
 @pytest.mark.parametrize("target", [Target(2052, 6, False), Target(2187, 3, False), Target(2099, 4, False)])
 def test_closed_forms_hold_where_nothing_is_built(target: Target, quick: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_MOST_BUILT", 0)
-    monkeypatch.setattr(beyond, "MOST_PRICED", 0)
+    monkeypatch.setattr(module, "_MAX_BUILT", 0)
+    monkeypatch.setattr(beyond, "MAX_PRICED", 0)
     front = compose_frontier(target, Catalog())
     assert {one.basis for one in front} <= {Basis.THEOREM, Basis.BOUND}
     _check(front, target)
@@ -121,7 +121,7 @@ def test_more_than_a_million_nodes_are_refused() -> None:
 
 @pytest.mark.parametrize(("nodes", "degree"), [(4096, 4), (65536, 8)])
 def test_line_graphs_of_rows_are_found(nodes: int, degree: int, quick: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_MOST_BUILT", 0)
+    monkeypatch.setattr(module, "_MAX_BUILT", 0)
     best = pareto(nodes, degree).best
     assert best.cost.steps == 6
     for row in Catalog().rows(degree, nodes // degree, nodes // degree):

@@ -19,7 +19,7 @@ from tests.floors import reached
 from topodesign.base.errors import MissingLibraryError
 from topodesign.solve import discrete
 from topodesign.solve.certificate import Basis, Certificate
-from topodesign.solve.discrete import MOST, Discrete, answer_to
+from topodesign.solve.discrete import MAX, Discrete, answer_to
 from topodesign.solve.program import NO_BOUND, Entries, Program
 from topodesign.solve.whole import find_whole
 
@@ -424,15 +424,15 @@ def test_choices_and_intervals() -> None:
 
 def test_large_numbers_are_exact() -> None:
     program = Discrete()
-    one, other = program.number(0, MOST), program.number(0, MOST)
-    program.row([(3, one), (-7, other)], MOST - 5, MOST - 5)
+    one, other = program.number(0, MAX), program.number(0, MAX)
+    program.row([(3, one), (-7, other)], MAX - 5, MAX - 5)
     program.minimise([(1, one), (1, other)])
     assert program.solve() == "optimal"
-    assert 3 * program.value(one) - 7 * program.value(other) == MOST - 5
+    assert 3 * program.value(one) - 7 * program.value(other) == MAX - 5
     assert program.bound == program.value(one) + program.value(other)
-    assert Fraction(float(MOST)) == MOST
+    assert Fraction(float(MAX)) == MAX
     with pytest.raises(ValueError, match="whole numbers"):
-        program.number(0, MOST + 1)
+        program.number(0, MAX + 1)
 
 
 def test_time_is_over() -> None:
@@ -452,7 +452,7 @@ def test_time_is_over() -> None:
 
 def test_what_the_solver_refuses_is_said() -> None:
     program = Discrete()
-    big = program.number(0, MOST)
+    big = program.number(0, MAX)
     program.row([(2**60, big)], 0)
     with pytest.raises(ValueError, match="refuses"):
         program.solve()

@@ -40,7 +40,7 @@ from topodesign.wiring.bringup.host_files import environment, host_list, netplan
 from topodesign.wiring.bringup.options import ROUTES, BringupOptions
 from topodesign.wiring.check.check import check_wiring
 from topodesign.wiring.check.observed import read_link_tests
-from topodesign.wiring.exports.formats.bringup import MOST_CABLES, MOST_JACCL, jaccl_of, link_test_of, tenstorrent_of
+from topodesign.wiring.exports.formats.bringup import MAX_CABLES, MAX_JACCL, jaccl_of, link_test_of, tenstorrent_of
 from topodesign.wiring.plan.files import save_wiring
 from topodesign.wiring.plan.plan import WiringPlan
 
@@ -366,8 +366,8 @@ def test_jaccl_takes_meshes_and_rings(tmp_path: Path) -> None:
         assert [len(ring[rank][(rank + step) % 4]) for step in (1, -1)] == [2, 2]
         assert ring[rank][(rank + 2) % 4] is None
     ten = cells([(n, (n + 1) % 10) for n in range(10)], 10)
-    assert len(ten) > MOST_JACCL
-    assert MOST_CABLES == 4
+    assert len(ten) > MAX_JACCL
+    assert MAX_CABLES == 4
     with pytest.raises(ParameterError, match=r"no jaccl.json: .* these 4 do neither"):
         cells([(0, 1), (0, 2), (0, 3)], 4)
     plan = plan_of(both_ways(4, [(0, 1), (0, 2), (0, 3)]), "duplex")

@@ -413,7 +413,7 @@ def test_strength_is_that_of_a_library(topology: Topology, missing: int) -> None
         assert found.allgather == found.allgather_most == plain.nodes / forth
         assert found.allreduce == found.allreduce_most == plain.nodes / (forth + back)
         with pytest.MonkeyPatch.context() as patched:
-            patched.setattr("topodesign.wiring.change.strength._MOST_EXACT", 0)
+            patched.setattr("topodesign.wiring.change.strength._MAX_EXACT", 0)
             between = strength(plain, Fraction(8))
         for least, rate, most in (
             (between.allgather, found.allgather, between.allgather_most),

@@ -177,7 +177,7 @@ def plannable(topology: Topology, inventory: Inventory, mode: Mode) -> bool:
     "first", [0, *(pytest.param(first, marks=pytest.mark.thorough) for first in range(BLOCK, 400, BLOCK))]
 )
 def test_a_plan_is_found_exactly_where_there_is_one(first: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(decompose, "_MOST_TRIES", TRIES)
+    monkeypatch.setattr(decompose, "_MAX_TRIES", TRIES)
     verdicts = Counter[bool]()
     for seed in range(first, first + BLOCK):
         topology, inventory, mode = random_case(seed)
@@ -200,7 +200,7 @@ def test_a_plan_is_found_exactly_where_there_is_one(first: int, monkeypatch: pyt
 def test_pods_trunks_and_spares_leave_a_plan_exactly_where_there_is_one(
     first: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(decompose, "_MOST_TRIES", TRIES)
+    monkeypatch.setattr(decompose, "_MAX_TRIES", TRIES)
     verdicts = Counter[bool]()
     for seed in range(first, first + BLOCK):
         topology, inventory, mode = random_rows(seed)

@@ -509,7 +509,7 @@ def test_rooms_of_all_kinds(seed: int, asked: Way | Single | None) -> None:
 def test_many_groups_are_not_gone_through(parts: PartsList, monkeypatch: pytest.MonkeyPatch) -> None:
     plan = plan_wiring("circulant(15,1,2)", room(3, 5, 4))
     sure = bill_wiring(plan, parts)
-    monkeypatch.setattr("topodesign.wiring.parts.choice._MOST_CHOICES", 1)
+    monkeypatch.setattr("topodesign.wiring.parts.choice._MAX_CHOICES", 1)
     found = bill_wiring(plan, parts)
     assert not found.proven
     assert ", optimal (proven)" not in str(found)

@@ -29,7 +29,7 @@ from topodesign.wiring.plant.made import find_frontier, search_structured
 from topodesign.wiring.plant.plant import explain_no_plan, plan_made, plant_of
 
 SPEED = Fraction(25 * 10**9)
-MOST_WAYS = 6_000  # ways to join lanes that the oracle goes through
+MAX_WAYS = 6_000  # ways to join lanes that the oracle goes through
 INVOLUTIONS = [1, 1]
 for _ in range(30):
     INVOLUTIONS.append(INVOLUTIONS[-1] + (len(INVOLUTIONS) - 1) * INVOLUTIONS[-2])
@@ -75,7 +75,7 @@ def random_room(seed: int) -> tuple[list[list[int]], Mode]:
             near = [row for host, row in enumerate(lanes) if host in joined]
             joined |= {v for v, row in enumerate(lanes) for other in near if np.dot(row, other)}
         enough = sum(counts) // 2 >= nodes - 1 if mode == "duplex" else min(map(sum, lanes)) > 0
-        if len(joined) == nodes and enough and 10 < ways(counts, mode) <= MOST_WAYS:
+        if len(joined) == nodes and enough and 10 < ways(counts, mode) <= MAX_WAYS:
             return lanes, mode
     raise AssertionError
 
@@ -175,7 +175,7 @@ def test_kernels_price_as_python_does() -> None:
     plant = plant_of(room([[2, 1]] * 4, "simplex"), None, None, "simplex")
     made = find_frontier(plant)
     assert made is not None
-    least = np.full(exhaustive_kernels.MOST_STEPS + 2, 2**62, dtype=np.int64)
+    least = np.full(exhaustive_kernels.MAX_STEPS + 2, 2**62, dtype=np.int64)
     chosen = np.full(len(least), -1, dtype=np.int64)
     for one in made:
         cost = Cost.average_with(*price_both(one.topology))
@@ -213,7 +213,7 @@ TRIANGLES = Topology.from_links(6, PAIRS)
 
 @pytest.mark.dear
 def test_petersen_has_no_three_matchings(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(decompose, "_MOST_TRIES", 1000)  # of what there is none of
+    monkeypatch.setattr(decompose, "_MAX_TRIES", 1000)  # of what there is none of
     petersen = build("kneser(5,2)")
     found = carry(room([[1, 1, 1]] * 10, "duplex"), bidirectional=True, search=0.2, candidates=[petersen])
     check(found)

@@ -101,8 +101,8 @@ def test_the_pages_of_a_directory_hold_what_the_one_page_holds(
     rows: WiringPlan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, small: bool
 ) -> None:
     if small:
-        monkeypatch.setattr(package, "MOST_ROWS", 20)
-        monkeypatch.setattr(package, "MOST_PORTS", 50)
+        monkeypatch.setattr(package, "MAX_ROWS", 20)
+        monkeypatch.setattr(package, "MAX_PORTS", 50)
     export_wiring(rows, "package", tmp_path / "work")
     pages = {file.name: file.read_text() for file in (tmp_path / "work").iterdir()}
     listed, named = (json.loads(line.partition(" = ")[2][:-1]) for line in pages.pop("places.js").splitlines())

@@ -13,7 +13,7 @@ from topodesign.base.wording import suggest
 
 _Word = TypeVar("_Word", bound=str)
 
-MOST_SEED = 2**31 - 1  # the largest seed, which every generator takes
+MAX_SEED = 2**31 - 1  # the largest seed, which every generator takes
 
 
 def as_integer(name: str, value: object, least: int, most: int | None = None) -> int:
@@ -31,8 +31,8 @@ def as_integer(name: str, value: object, least: int, most: int | None = None) ->
 
 
 def as_seed(value: object) -> int:
-    """Return a seed: an integer from 0 to ``MOST_SEED``."""
-    return as_integer("seed", value, 0, MOST_SEED)
+    """Return a seed: an integer from 0 to ``MAX_SEED``."""
+    return as_integer("seed", value, 0, MAX_SEED)
 
 
 def as_choice(name: str, value: object, known: Iterable[_Word]) -> _Word:
@@ -67,7 +67,7 @@ def as_ascending(name: str, value: object) -> list[int]:
     [16, 32, 48, 64]
     """
     several = as_several(name, value) if isinstance(value, Iterable) else [value]
-    numbers = [as_integer(f"the {name}", one, -MOST_SEED) for one in several]
+    numbers = [as_integer(f"the {name}", one, -MAX_SEED) for one in several]
     if not numbers or any(later <= before for before, later in itertools.pairwise(numbers)):
         raise ParameterError(f"several of the {name} ascend, unlike {value!r:.60}")
     return numbers

@@ -111,12 +111,12 @@ def explain_impossible(nodes: int, degree: int, steps: int, *, duplex: bool = Fa
 
 
 _PORT_FREE = "of an odd number of nodes with an odd number of ports some node has a port free"
-_MOST_OF_DIGRAPHS, _MOST_OF_GRAPHS = 2, 7  # defects that some theorem below is about
+_MAX_OF_DIGRAPHS, _MAX_OF_GRAPHS = 2, 7  # defects that some theorem below is about
 _ONE_LESS = "no digraph has one node less than Moore's bound, if"
 
 
 def _of_digraphs(defect: int, d: int, k: int) -> str | None:
-    if defect > _MOST_OF_DIGRAPHS:
+    if defect > _MAX_OF_DIGRAPHS:
         return None
     rules = (
         (defect == 0, "no digraph reaches Moore's bound (Plesnik and Znam 1974; Bridges and Toueg 1980)"),
@@ -130,7 +130,7 @@ def _of_digraphs(defect: int, d: int, k: int) -> str | None:
 
 
 def _of_graphs(defect: int, d: int, k: int) -> str | None:
-    if defect > _MOST_OF_GRAPHS:
+    if defect > _MAX_OF_GRAPHS:
         return None
     even = d % 2 == 0 and k >= 4
     rules = (

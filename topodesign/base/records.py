@@ -73,7 +73,7 @@ from topodesign.base.units import in_one_unit
 if TYPE_CHECKING:
     import pandas as pd
 
-MOST_WIDE = 79  # letters in a line of words
+MAX_WIDE = 79  # letters in a line of words
 LONGEST_CELL = 240
 """Characters of a text that a table shows whole; of a longer one, such as a spec link by link, the beginning."""
 
@@ -135,10 +135,10 @@ class Table:
             lines.append(line(cells))
         return "\n".join([*filter(None, [self.heading]), *lines, *filter(None, [self.foot()])])
 
-    def foot(self, width: int = MOST_WIDE) -> str:
+    def foot(self, width: int = MAX_WIDE) -> str:
         """Return the footnote below the table, wrapped to a width."""
         lines = self.footnote.splitlines()
-        return "\n".join("\n".join(wrap_text(line, min(width, MOST_WIDE))) for line in lines)
+        return "\n".join("\n".join(wrap_text(line, min(width, MAX_WIDE))) for line in lines)
 
     def html(self) -> str:
         """Return it as one HTML table, everything escaped."""

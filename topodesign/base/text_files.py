@@ -21,7 +21,7 @@ from topodesign.base.wording import suggest
 LARGEST_FILE = 256 * 2**20  # bytes of a file that is read, where the reader says no other limit
 _HEAD = 2**16
 _LIKE = 0.75  # how like the name of a missing file that of another is that may have been meant, from 0 to 1
-_MOST_FILES = 2000  # files of a folder whose names are looked through for that
+_MAX_FILES = 2000  # files of a folder whose names are looked through for that
 _FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 
 FileState: TypeAlias = tuple[int, int, int]
@@ -90,7 +90,7 @@ def _instead(path: Path) -> str:
     if path.name and (find_shipped_folder("configs") / path.name).is_file():
         return f"; it is an example, so copy it first: topodesign examples {path.name}"
     try:
-        there = [one.name for one in islice(path.parent.iterdir(), _MOST_FILES)]
+        there = [one.name for one in islice(path.parent.iterdir(), _MAX_FILES)]
     except (OSError, ValueError):
         return ""
     said = suggest(path.name, there, "", like=_LIKE)

@@ -59,7 +59,7 @@ _CELL = re.compile(r"([0-9]+(?:\.[0-9]+)?(?:e[+-]?[0-9]+)?) ?([a-zA-Z/]*)((?:[ *
 _LONGEST_SHOWN = 10**7  # a figure from which on a column has a larger unit than its smallest
 _LONGEST = 80
 _LONGEST_LATENCY = Fraction(1, 10)  # seconds, beyond which a number without a unit was not meant to be seconds
-_MOST = 10**24  # seconds, bytes or bits per second; beyond this, or below its inverse, it is a slip of the pen
+_MAX = 10**24  # seconds, bytes or bits per second; beyond this, or below its inverse, it is a slip of the pen
 
 
 def read_number(value: object) -> Fraction:
@@ -89,7 +89,7 @@ def read_number(value: object) -> Fraction:
             number = sign * Fraction(decimal[1]) * Fraction(10) ** int(decimal[2] or 0)
         else:
             raise UnitError(f"{str(value)[:50]!r} is not a number such as 2, 0.5, 2/3 or 1e-3")
-    if number and not Fraction(1, _MOST) <= abs(number) <= _MOST:
+    if number and not Fraction(1, _MAX) <= abs(number) <= _MAX:
         raise UnitError(f"{str(value)[:50]} is too {'large' if abs(number) > 1 else 'small'} to be meant")
     return number
 
@@ -365,7 +365,7 @@ def _split(text: str, kind: str, example: str) -> tuple[Fraction, str]:
 def _plausible(value: Fraction, text: str, kind: str) -> Fraction:
     if value == 0:
         raise UnitError(f"{kind} {text.strip()!r} must be above zero")
-    if not Fraction(1, _MOST) <= value <= _MOST:
+    if not Fraction(1, _MAX) <= value <= _MAX:
         raise UnitError(f"{kind} {text.strip()!r} is too {'large' if value > 1 else 'small'} to be meant")
     return value
 

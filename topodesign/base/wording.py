@@ -6,8 +6,8 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 
-MOST_LISTED = 4  # words that a list in a sentence shows
-_MOST_KNOWN = 32  # known words that a message lists where none is near
+MAX_LISTED = 4  # words that a list in a sentence shows
+_MAX_KNOWN = 32  # known words that a message lists where none is near
 _LONGEST_WORD = 64  # letters of a word that are looked at: more take long, and are no slip
 _LIKE = 0.5  # share of letters that a known word has in common with one that may stand for it
 
@@ -17,8 +17,8 @@ def join_words(words: list[str]) -> str:
 
     Of many, show the first and count the rest.
     """
-    if len(words) > MOST_LISTED:
-        words = [*words[: MOST_LISTED - 1], f"{len(words) - MOST_LISTED + 1} more"]
+    if len(words) > MAX_LISTED:
+        words = [*words[: MAX_LISTED - 1], f"{len(words) - MAX_LISTED + 1} more"]
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
 
 
@@ -99,5 +99,5 @@ def suggest(
         return f"did you mean {' or '.join(map(repr, near))}?"
     if otherwise is not None:
         return otherwise
-    more = len(words) - _MOST_KNOWN
-    return f"known are {', '.join(words[:_MOST_KNOWN])}{f' and {more} more' if more > 0 else ''}"
+    more = len(words) - _MAX_KNOWN
+    return f"known are {', '.join(words[:_MAX_KNOWN])}{f' and {more} more' if more > 0 else ''}"

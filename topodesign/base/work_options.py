@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Annotated, TypedDict
 
-from topodesign.base.arguments import MOST_SEED
+from topodesign.base.arguments import MAX_SEED
 from topodesign.base.options import Option, Whole
 from topodesign.base.units import Quantity
 
@@ -57,7 +57,7 @@ class OwnWorkOptions(TypedDict, total=False):
 class ImproveOptions(TypedDict, total=False):
     """How a catalog is searched."""
 
-    seed: Annotated[int, Option("Seed of all searches.", Whole(0, MOST_SEED), default=0, metavar="S")]
+    seed: Annotated[int, Option("Seed of all searches.", Whole(0, MAX_SEED), default=0, metavar="S")]
     jobs: Annotated[
         int | None,
         Option(

@@ -24,10 +24,10 @@ from topodesign.pricing.split_deferral import best_deferral
 from topodesign.topology.library import build
 from topodesign.topology.topology import Topology
 
-_MOST_WORK = 2**33  # nodes looked at times nodes times ports; beyond, some nodes are a sample
+_MAX_WORK = 2**33  # nodes looked at times nodes times ports; beyond, some nodes are a sample
 _CELLS = 2**27  # distances that are held at once
 _SUBSETS = 2**21  # counts of subsets that are held at once
-_MOST_NEIGHBOURS = 20
+_MAX_NEIGHBOURS = 20
 _SEED = 0  # of the sample of nodes
 
 
@@ -66,7 +66,7 @@ def _audit_row(row: Row) -> Audited:
     duplex = links.is_same(turned)
     wrong = _wrong_form(row, links, duplex)
     roots = orbits.roots
-    count = max(1, _MOST_WORK // (links.nodes * row.degree))
+    count = max(1, _MAX_WORK // (links.nodes * row.degree))
     sampled = len(roots) > count
     looked = np.sort(np.random.default_rng(_SEED).permutation(roots)[:count]) if sampled else roots
     there = spff(links, row.degree, looked)
@@ -209,8 +209,8 @@ def _loads(own: NDArray[np.int32], hops: NDArray[np.int32], capacity: Ints) -> l
     * ``hops``: distances from its neighbours.
     """
     count, steps = len(hops), int(own.max())
-    if count > _MOST_NEIGHBOURS:
-        raise Wrong(f"{count} neighbours at a node, more than the {_MOST_NEIGHBOURS} that an audit can count")
+    if count > _MAX_NEIGHBOURS:
+        raise Wrong(f"{count} neighbours at a node, more than the {_MAX_NEIGHBOURS} that an audit can count")
     key = np.zeros(len(own), np.int64)
     for bit, row in enumerate(hops):
         key |= (row == own - 1).astype(np.int64) << bit

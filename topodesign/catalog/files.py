@@ -32,7 +32,7 @@ from topodesign.catalog.sizes import NO_LIMIT
 
 _HEADER = "\t".join(COLUMNS) + "\n"
 _TRAILER = re.compile(rb"# end: ([0-9]+) rows, ([0-9]+) bytes\n")
-_LONGEST_TRAILER, _MOST_DIGITS = 80, 18
+_LONGEST_TRAILER, _MAX_DIGITS = 80, 18
 
 
 class _Text(NamedTuple):
@@ -234,7 +234,7 @@ def _first_from(text: _Text, nodes: int, low: int, high: int) -> int:
         middle = text.data.rfind(b"\n", low, (low + high) // 2) + 1 or low
         following = text.data.find(b"\n", middle) + 1
         cell = text.data[middle : text.data.find(b"\t", middle)]
-        if not cell.isdigit() or len(cell) > _MOST_DIGITS:
+        if not cell.isdigit() or len(cell) > _MAX_DIGITS:
             raise text.error(middle, "the row does not start with a number of nodes")
         if int(cell) < nodes:
             low = following

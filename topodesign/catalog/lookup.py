@@ -17,7 +17,7 @@ from topodesign.catalog.exchange_quality import JUDGED, ExchangeQualities, excha
 from topodesign.catalog.files import default_directory, degrees, file_check, read_prices, read_rows
 from topodesign.catalog.quality import STANDARD, Coverages, Qualities, coverage, qualities
 from topodesign.catalog.rows import VERSION, Row, select_frontier
-from topodesign.catalog.sizes import MOST_NODES, NO_LIMIT
+from topodesign.catalog.sizes import MAX_NODES, NO_LIMIT
 from topodesign.pricing.workload import Workload
 
 LONGEST_SHORT = 24  # letters of a spec that is its own short name
@@ -157,7 +157,7 @@ class Catalog:
         return Coverages(coverage(degree, rows) for degree, rows in self._read_unpriced(degrees, first, last))
 
     def quality(
-        self, degrees: Iterable[int] | None = None, first: int = 0, last: int = MOST_NODES, work: Workload = STANDARD
+        self, degrees: Iterable[int] | None = None, first: int = 0, last: int = MAX_NODES, work: Workload = STANDARD
     ) -> Qualities:
         """Return the gaps to the lower bound, for any and for duplex cabling.
 
@@ -198,7 +198,7 @@ class Catalog:
         covered, judged = Coverages(), Qualities()
         for degree, rows in self._read_unpriced(degrees, first, NO_LIMIT if last is None else last):
             covered.append(coverage(degree, rows))
-            some = [row.price for row in rows if last is not None or row.nodes <= MOST_NODES]
+            some = [row.price for row in rows if last is not None or row.nodes <= MAX_NODES]
             judged += qualities(degree, some, STANDARD)
         return covered, judged
 

@@ -19,7 +19,7 @@ from topodesign.base.records import Result, ResultList, Table
 from topodesign.base.units import format_size
 from topodesign.catalog.records import get_record, record_orders
 from topodesign.catalog.rows import Price, Row
-from topodesign.catalog.sizes import MOST_NODES
+from topodesign.catalog.sizes import MAX_NODES
 from topodesign.pricing.workload import Workload
 
 STANDARD = Workload(Fraction(1, 10**5), (Fraction(2**20), Fraction(100 * 2**20)), Fraction(10**11))
@@ -215,7 +215,7 @@ def quality(degree: int, prices: Iterable[Price], *, duplex: bool = False, work:
     records = [
         (n, k)
         for n, k in record_orders(degree, max(steps), duplex=duplex)
-        if n >= min(steps) and (n <= MOST_NODES or n in steps)
+        if n >= min(steps) and (n <= MAX_NODES or n in steps)
     ]
     missed = sum(steps.get(n, k + 1) > k for n, k in records)
     share = Fraction(near, len(times))

@@ -35,14 +35,14 @@ _ENDINGS = {".json": "json", ".csv": "csv"}  # the default form of a file by its
 _TEXT = frozenset(("", ".txt", ".md", ".log", ".out"))  # endings of files of text
 _FLAT = 13  # options that a help text lists without sections
 _ALL = "topodesign.all"  # key in the ``meta`` of a context: whether help shows everything
-_MOST_NAME = 24  # columns that names of options take at most beside their descriptions
+_MAX_NAME = 24  # columns that names of options take at most beside their descriptions
 OUTPUT = "Output"  # the last section of help texts
 
 
 class FittedHelp(click.HelpFormatter):
     """Help formatter that also wraps long lists of choices."""
 
-    def write_dl(self, rows: Iterable[tuple[str, str]], col_max: int = _MOST_NAME, col_spacing: int = 2) -> None:
+    def write_dl(self, rows: Iterable[tuple[str, str]], col_max: int = _MAX_NAME, col_spacing: int = 2) -> None:
         """Write options or commands and what they are."""
         room, indent = self.width - self.current_indent, f"\n{'':{self.current_indent}}"
         fitting = [(one if len(one) <= room else indent.join(wrap_text(one, room, 4)), about) for one, about in rows]
@@ -249,7 +249,7 @@ class Command(click.Command):
         for one, record in shown:
             section = OUTPUT if last.intersection(one.opts) else getattr(one, "section", "Options")
             found.setdefault(section if len(shown) > _FLAT else "Options", []).append(record)
-        width = min(_MOST_NAME, max((len(name) for name, _ in found["Options"]), default=0))
+        width = min(_MAX_NAME, max((len(name) for name, _ in found["Options"]), default=0))
         if ctx.meta.get(_ALL):
             for name, one in self.settings().items():
                 about = one.help or ""

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from topodesign.execution.result import Transport
     from topodesign.plans.plan import Plan
 
-_MOST_SIZES = 64
+_MAX_SIZES = 64
 
 
 def _sweep(_context: click.Context, _option: click.Parameter, value: str | None) -> tuple[Fraction, Fraction] | None:
@@ -137,6 +137,6 @@ def _swept(first: Fraction, last: Fraction, factor: int) -> list[Fraction]:
     sizes = [first]
     while sizes[-1] * factor <= last:
         sizes.append(sizes[-1] * factor)
-        if len(sizes) > _MOST_SIZES:
-            raise ParameterError(f"a sweep has {_MOST_SIZES} sizes at most; take a larger --factor")
+        if len(sizes) > _MAX_SIZES:
+            raise ParameterError(f"a sweep has {_MAX_SIZES} sizes at most; take a larger --factor")
     return sizes

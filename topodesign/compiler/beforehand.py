@@ -61,7 +61,7 @@ def require_compilable(
 def _hops(topology: Topology, ranks: int) -> int:
     """Return a lower bound on the hops of an all-to-all."""
     least = ranks * (ranks - 1)
-    if topology.switches or least > exchange.MOST_HOPS:
+    if topology.switches or least > exchange.MAX_HOPS:
         return least
     nodes = np.arange(ranks)
     stand = nodes if topology.symmetry is None else topology.symmetry.represented_by

@@ -60,7 +60,7 @@ from topodesign.plans.time.simulate import simulate
 from topodesign.plans.verify.plans import verify
 from topodesign.pricing.training.traffic import ENDS, SEND
 from topodesign.runtime.calls import width_of
-from topodesign.schedulers.for_size import MOST_NODES
+from topodesign.schedulers.for_size import MAX_NODES
 from topodesign.schedulers.group_ways import Wires, time_built_in
 from topodesign.schedulers.method import Progress
 from topodesign.schedulers.scheduling import schedule
@@ -404,7 +404,7 @@ class _Maker:
         """Return the option sets of a method, in order."""
         if method not in SUMS:
             return [{"by_ranks": True}] if self._adds(method, collective) else [{}]
-        if not collective.like(ALLREDUCE) or len(self.fabric.compute) > MOST_NODES:
+        if not collective.like(ALLREDUCE) or len(self.fabric.compute) > MAX_NODES:
             return []
         alpha = {} if self.plain else {"alpha": self.alpha}
         sizes = (SIZES[0], 2**20) if method == "two-level" else SIZES[:1]  # by which it chooses how

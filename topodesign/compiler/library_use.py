@@ -10,7 +10,7 @@ from topodesign.base.declared import Declared
 from topodesign.plans.sets import ForSizes, program_names
 from topodesign.runtime.calls import width_of
 
-_MOST_FILES = 4  # of MSCCL_XML_FILES in microsoft/msccl
+_MAX_FILES = 4  # of MSCCL_XML_FILES in microsoft/msccl
 _LOG = "NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,ENV,COLL,TUNING NCCL_DEBUG_FILE=run.%h.%p.log"
 _TESTS = {
     "allreduce": "all_reduce_perf",
@@ -137,7 +137,7 @@ def uses_of(
         own_rank = "/rank$OMPI_COMM_WORLD_RANK" if "msccl" in by_rank else ""
         check = tuple(f"topodesign doctor run.HOST.PID.log --program DIR/{name}" for name in own)
         directory = f"MSCCL_ALGO_DIR=DIR/msccl{own_rank}"
-        few = own[:_MOST_FILES]
+        few = own[:_MAX_FILES]
         note = None
         if own_rank:
             note = "each rank loads a directory of its own; another launcher than Open MPI has another variable"
@@ -149,7 +149,7 @@ def uses_of(
             if own_rank:
                 note = "each rank names the files of its directory"
             elif len(own) > len(few):
-                note = f"it loads {_MOST_FILES} files at most: these are those that save the most time"
+                note = f"it loads {_MAX_FILES} files at most: these are those that save the most time"
             variables = (f"MSCCL_XML_FILES={':'.join(f'DIR/{name}' for name in few)}", "NCCL_ALGO=MSCCL,RING,TREE")
             found.append(Use("msccl", (*variables, *_LOG.split()), tests, check, note))
     plus = list(dict.fromkeys(name for target, name in programs if target == "mscclpp"))

@@ -28,7 +28,7 @@ from topodesign.collectives.collective import EVERYONE
 from topodesign.plans.transfers import MessageTable, Transfers, message_table
 from topodesign.topology.topology import IntArray
 
-MOST_UNITS = 2**31  # units of a block, so that their products fit into 64 bits
+MAX_UNITS = 2**31  # units of a block, so that their products fit into 64 bits
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,8 +115,8 @@ def programs_of(transfers: Sequence[Transfers], changes: Sequence[int] = ()) -> 
 
     All ranks wait for each other at the instants in ``changes``.
     """
-    if max(one.units for one in transfers) >= MOST_UNITS:
-        raise TooLargeError(f"blocks cut into {MOST_UNITS} units or more are not run; make a plan with fewer")
+    if max(one.units for one in transfers) >= MAX_UNITS:
+        raise TooLargeError(f"blocks cut into {MAX_UNITS} units or more are not run; make a plan with fewer")
     table = message_table(transfers)
     count = transfers[0].ranks
     by_sender, by_receiver = (_places(column, count) for column in (table.src, table.dst))

@@ -38,7 +38,7 @@ from topodesign.plans.verify.plans import verify
 if TYPE_CHECKING:
     from topodesign.execution.processes import World
 
-MOST_ITERATIONS = 10**6
+MAX_ITERATIONS = 10**6
 LEAST_FITTED = 3  # sizes from which on a latency and a bandwidth are fitted: two of them any pair of times meets
 _MINUTE = 60  # seconds that a command between phases may take
 _SWITCH = 5e-5
@@ -119,8 +119,8 @@ def run_plan(
     sizes = [as_size(one) for one in (size if several else [size])]  # type: ignore[arg-type, union-attr]
     if not sizes:
         raise ParameterError("there is no size; give at least one")
-    rounds = as_integer("iterations", iterations, 1, MOST_ITERATIONS)
-    before = as_integer("warmup", warmup, 0, MOST_ITERATIONS)
+    rounds = as_integer("iterations", iterations, 1, MAX_ITERATIONS)
+    before = as_integer("warmup", warmup, 0, MAX_ITERATIONS)
     kind = as_choice("dtype", dtype, TYPES)
     chunks = as_integer("parts", parts, 1, 10**6)
     change = _make_caller(between) if isinstance(between, str) else between

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from topodesign.base.errors import TooLargeError
 from topodesign.collectives import Collective
-from topodesign.execution.program import MOST_UNITS, Message, Piece, Program, Sum
+from topodesign.execution.program import MAX_UNITS, Message, Piece, Program, Sum
 from topodesign.plans.transfers import Transfers
 from topodesign.topology.topology import IntArray
 
@@ -159,7 +159,7 @@ class Layout:
 
     def _key(self, stream: IntArray, block: IntArray, unit: IntArray) -> IntArray:
         """Return numbers that ascend as streams, blocks and units do."""
-        keys: IntArray = (stream * self._blocks + block) * MOST_UNITS + unit
+        keys: IntArray = (stream * self._blocks + block) * MAX_UNITS + unit
         return keys
 
 

@@ -33,7 +33,7 @@ from topodesign.topology.topology import Topology, check_buildable
 
 NAME = "boxes"  # in a spec
 NETWORK = "network"  # a switch of a box in a file by this name stands for other boxes: links to it are NICs
-_MOST_SPLIT = 16
+_MAX_SPLIT = 16
 
 
 @dataclass(frozen=True)
@@ -171,7 +171,7 @@ def wire_boxes(box: Box, graph: Topology, split: int = 1, shift: int = 0, swaps:
     real = graph.src != graph.dst
     u = np.repeat(graph.src[real], graph.capacity[real])
     v = np.repeat(graph.dst[real], graph.capacity[real])
-    split = as_integer("split", split, 1, _MOST_SPLIT)
+    split = as_integer("split", split, 1, _MAX_SPLIT)
     ports, most = len(box.nics) * split, int(np.bincount(u, minlength=1).max(initial=0))
     if graph.switches or graph.nodes < 2:
         raise ParameterError("boxes are the nodes of a topology of two nodes or more, without switches")

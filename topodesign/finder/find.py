@@ -19,7 +19,7 @@ from topodesign.catalog.idle import has_idle_ports
 from topodesign.catalog.lookup import CatalogLike
 from topodesign.catalog.rows import Row
 from topodesign.catalog.sizes import DEGREES
-from topodesign.catalog.sizes import MOST_NODES as LARGEST_ROW
+from topodesign.catalog.sizes import MAX_NODES as LARGEST_ROW
 from topodesign.finder import sources
 from topodesign.finder.candidate import Candidate, Entry, OwnEntry, mark_fastest, measure
 from topodesign.finder.options import FindOptions

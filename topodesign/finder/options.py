@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, TypedDict
 
-from topodesign.base.arguments import MOST_SEED
+from topodesign.base.arguments import MAX_SEED
 from topodesign.base.options import Amount, Choice, Option, PathOf, Whole
 from topodesign.base.units import Quantity, as_share, as_time
 from topodesign.base.work_options import SIZES, WorkOptions
@@ -30,7 +30,7 @@ class RankOptions(TypedDict, total=False):
             metavar="FILE",
         ),
     ]
-    seed: Annotated[int | None, Option("Seed of the search.  [default: 0]", Whole(0, MOST_SEED), metavar="S")]
+    seed: Annotated[int | None, Option("Seed of the search.  [default: 0]", Whole(0, MAX_SEED), metavar="S")]
 
 
 class BoxOptions(RankOptions, total=False):

@@ -15,7 +15,7 @@ from topodesign.base.text_files import naming, read_text
 from topodesign.catalog.exchange import EXCHANGE
 from topodesign.catalog.idle import idle_row
 from topodesign.catalog.rows import Row
-from topodesign.catalog.sizes import MOST_NODES, covers
+from topodesign.catalog.sizes import MAX_NODES, covers
 from topodesign.finder.candidate import Candidate
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ def find_known(asked: Question) -> list[Candidate]:
 def find_plugged_in(asked: Question) -> Iterator[Candidate]:
     """Yield family members from other packages."""
     packages = {plugin.name: plugin.package for plugin in entry_points.FAMILIES.plugins}
-    for name, family in entry_points.FAMILIES.others.items() if asked.nodes <= MOST_NODES else ():
+    for name, family in entry_points.FAMILIES.others.items() if asked.nodes <= MAX_NODES else ():
         for args in islice(family.find(asked.nodes, asked.degree), MAX_MEMBERS):
             topology = family(*args)
             if topology.is_duplex or not asked.duplex:

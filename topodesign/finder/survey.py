@@ -30,7 +30,7 @@ from topodesign.pricing.workload import Workload
 if TYPE_CHECKING:
     from topodesign.topology.library import TopologyLike
 
-_MOST = 4096  # sizes of a grid at most
+_MAX = 4096  # sizes of a grid at most
 
 
 @dataclass(frozen=True)
@@ -288,8 +288,8 @@ def survey(
     several = [None] if nodes is None else as_ascending("number of nodes", nodes)  # None: all hosts of a plant
     ports = [None] if degrees is None else as_ascending("degree", degrees)
     grid = [(n, d) for n in several for d in ports]
-    if len(grid) > _MOST:
-        raise ParameterError(f"{len(grid)} sizes are too many for one table (at most {_MOST}); ask for smaller ranges")
+    if len(grid) > _MAX:
+        raise ParameterError(f"{len(grid)} sizes are too many for one table (at most {_MAX}); ask for smaller ranges")
     objective = read_objective(options)
     own = sources.sort_by_size(as_several("candidates", candidates))
     found: list[Answer] = []

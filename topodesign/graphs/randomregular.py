@@ -18,8 +18,8 @@ from topodesign.topology.topology import IntArray, Topology, check_buildable
 
 _ATTEMPTS = 100
 _ROUNDS = 200
-_MOST_WORK = 2**32  # comparisons of a new link with the others of its node: about ten seconds
-_MOST_PRICED, _MOST_PRICED_ODD = 2**24, 2**27  # links times sources: some 0.4 s, and 3 s where there is little else
+_MAX_WORK = 2**32  # comparisons of a new link with the others of its node: about ten seconds
+_MAX_PRICED, _MAX_PRICED_ODD = 2**24, 2**27  # links times sources: some 0.4 s, and 3 s where there is little else
 _WIDEST = 128  # of a graph, or of its complement: pairs are repaired one by one, about d^2/4 of them
 
 _FEW_NODES, _ODD_SEEDS = 64, 6
@@ -33,7 +33,7 @@ def _find_graph(nodes: int, degree: int) -> Iterable[tuple[int, ...]]:
     # One seed, because every node has to be priced. Small sizes and degrees have better families, unless both are odd.
     odd = nodes * degree % 2 == 1 and nodes > degree >= 3
     sparse = 3 <= degree <= min(_WIDEST, (nodes - 1) // 2)
-    most = _MOST_PRICED_ODD if odd else _MOST_PRICED
+    most = _MAX_PRICED_ODD if odd else _MAX_PRICED
     if (odd or (sparse and nodes > 20)) and nodes * nodes * degree <= most and min(degree, nodes - degree) <= _WIDEST:
         for seed in range(_ODD_SEEDS if odd and nodes <= _FEW_NODES else 1):
             yield nodes, degree, seed
@@ -61,7 +61,7 @@ def randomregular(n: int, d: int, seed: int) -> Topology:
     require_at_least("n", n, d + 1)
     require_at_least("seed", seed, 0)
     check_buildable(n, n * d)
-    if n * min(d, n - 1 - d) ** 2 > _MOST_WORK:
+    if n * min(d, n - 1 - d) ** 2 > _MAX_WORK:
         raise TooLargeError(f"randomregular({n},{d},...) is too dense to draw; take fewer nodes or links")
     for attempt in range(_ATTEMPTS):
         target = _draw(n, d, np.random.PCG64([seed, attempt]))

@@ -33,7 +33,7 @@ ANY_ORDER = "the inside carries whatever may come, however NICs are numbered"
 PARTS = "nodes behind one switch are taken for one, which their links allow; the flow among these is exact"
 NODES = "the flow among all nodes is exact"
 OPEN = "between boxes alone; whether the inside carries it is left open"
-_MOST_NODES = 128  # of a fabric up to which the flow among all nodes is solved
+_MAX_NODES = 128  # of a fabric up to which the flow among all nodes is solved
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ def box_rates(
     reached = exchange_of_parts(box, fabric)
     if reached is not None:
         return BoxRates(gather, reached, reached, PARTS)
-    if len(fabric.compute) <= _MOST_NODES:
+    if len(fabric.compute) <= _MAX_NODES:
         try:
             found = solve(Question(fabric, ALL_TO_ALL))
         except TopodesignError:

@@ -32,7 +32,7 @@ from topodesign.topology.classes import Limit
 from topodesign.topology.topology import IntArray
 
 FLOWS = (ALL_TO_ALL, SCATTER, GATHER)  # collectives that neither copy nor add
-_MOST_CUTS = 64  # that are tried for one that binds
+_MAX_CUTS = 64  # that are tried for one that binds
 
 
 @dataclass(frozen=True)
@@ -118,7 +118,7 @@ class FlowSolution(Solution):
                     if room and Fraction(self.crossing(inside), room) == time:
                         return side
                 tried.add(side)
-            if len(tried) > _MOST_CUTS:
+            if len(tried) > _MAX_CUTS:
                 break
         return frozenset()
 

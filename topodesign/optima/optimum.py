@@ -40,8 +40,8 @@ from topodesign.optima.trees import (
 )
 
 METHODS = ("auto", "forest", "fluid")  # who can be asked for an optimum
-MOST_SCANNED = 1000  # largest number of trees per root that a scan goes to
-_MOST_LINKS = 8  # links of a bottleneck that are shown one by one
+MAX_SCANNED = 1000  # largest number of trees per root that a scan goes to
+_MAX_LINKS = 8  # links of a bottleneck that are shown one by one
 _IN_TURN = "reduce-scatter, then allgather"
 
 
@@ -383,8 +383,8 @@ class Optimum(TextResult):
             reach = f" ({number} per root{unit} {verb} {'that' if turn else 'the optimum'})"
         lines += ["", f"bottleneck of {best.collective}{reach}", f"  {best.bottleneck}"]
         shown = [[f"  {name}", *cells] for name, *cells in best.bottleneck_rows()]
-        lines += in_columns(shown[:_MOST_LINKS])
-        lines += [f"    and {len(shown) - _MOST_LINKS} more"] if len(shown) > _MOST_LINKS else []
+        lines += in_columns(shown[:_MAX_LINKS])
+        lines += [f"    and {len(shown) - _MAX_LINKS} more"] if len(shown) > _MAX_LINKS else []
         lines += ["", "more bandwidth on all links of a class"]
         lines += in_columns([upgrade.describe() for upgrade in self.upgrades])
         if best.cost is not None:
@@ -545,7 +545,7 @@ def _read_choices(
     many = [sizes] if isinstance(sizes, str | int | float | Fraction) else sizes
     return {
         "fixed_k": None if fixed_k is None else as_integer("fixed_k", fixed_k, 1, 10**6),
-        "scan": as_integer("scan", scan, 0, MOST_SCANNED),
+        "scan": as_integer("scan", scan, 0, MAX_SCANNED),
         "compare": compare,
         "sizes": tuple(map(as_size, many)),
         "latency": as_latency(alpha),

@@ -33,7 +33,7 @@ from topodesign.topology.topology import MAX_CAPACITY, IntArray, Topology
 Prices: TypeAlias = Mapping[str, str | int | float | Fraction] | str | Iterable[str]
 """By class of links, or pattern: what one more costs, such as 900, or ``900/25GB/s`` for so much more bandwidth."""
 
-_MOST_SHOWN = 8
+_MAX_SHOWN = 8
 
 
 @dataclass(frozen=True)
@@ -424,10 +424,10 @@ class Purchase(Result):
                     one.kind,
                     _amount(one.cost),
                 ]
-                for one in self.bought[:_MOST_SHOWN]
+                for one in self.bought[:_MAX_SHOWN]
             ]
             lines += in_columns(rows)
-            more = len(self.bought) - _MOST_SHOWN
+            more = len(self.bought) - _MAX_SHOWN
             lines += [f"      and {more} more"] if more > 0 else []
         lines += ["", f"  {self.after.collective} then  {format_rate(then)}  {change_in_words(then, now)}"]
         lines += ["", str(self.claims[0])]

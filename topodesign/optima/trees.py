@@ -30,7 +30,7 @@ from topodesign.plans.measure import flow_claim
 from topodesign.plans.time.chunks import OwnLinks, simulate_chunks
 from topodesign.solve.maxflow import worst_ratio
 
-MOST_SMALL = 8  # largest number of trees per root that trade-offs try besides the best
+MAX_SMALL = 8  # largest number of trees per root that trade-offs try besides the best
 
 
 @dataclass(frozen=True)
@@ -336,7 +336,7 @@ def trade_off_trees(
     They are those that no other beats in both throughput and height; of equals the smallest.
     """
     best = smallest_number_of_trees(question)
-    rows = [(k, _with_trees(question, k)) for k in sorted({*range(1, min(best, MOST_SMALL + 1)), best})]
+    rows = [(k, _with_trees(question, k)) for k in sorted({*range(1, min(best, MAX_SMALL + 1)), best})]
     rows.sort(key=lambda row: (find_inverse_rate(row[1]), find_height(row[1]), row[0]))
     heights = [find_height(schedule) for _, schedule in rows]
     paying = [row for at, row in enumerate(rows) if heights[at] < min(heights[:at], default=heights[at] + 1)]

@@ -22,7 +22,7 @@ from topodesign.optima.flows import best_flow, fabric_limits, traffic_on
 from topodesign.pricing.all_to_all import all_to_all
 from topodesign.pricing.traffic_matrix import Demand, MatrixLike, as_demand, traffic_table
 from topodesign.solve.flows.paths import path_flow
-from topodesign.solve.flows.program import FEW_COLUMNS, MOST_COLUMNS, TrafficTime
+from topodesign.solve.flows.program import FEW_COLUMNS, MAX_COLUMNS, TrafficTime
 from topodesign.topology.topology import IntArray, Topology
 
 
@@ -173,7 +173,7 @@ def price_uneven(
         fabric.check_bandwidth(bandwidth)
     own = as_demand(matrix, fabric, tokens=tokens, seed=seed)
     size, demand = as_size(piece) * own.unit, own.amounts
-    flow = traffic_on(fabric, demand, most=MOST_COLUMNS if exact else FEW_COLUMNS)
+    flow = traffic_on(fabric, demand, most=MAX_COLUMNS if exact else FEW_COLUMNS)
     if progress is not None:
         progress(0.5)
     even: Fraction | None

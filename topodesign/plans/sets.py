@@ -51,7 +51,7 @@ FORMAT = "topodesign plan set"
 VERSION = 2
 INDEX = "index.json"
 _FIELDS = ("format", "version", "topology", "nodes", "wiring", "alpha_s", "bandwidth_bps", "entries")
-_MOST_BYTES = 2**63 - 1
+_MAX_BYTES = 2**63 - 1
 _FRACTION = re.compile(r"[0-9]{1,1000}(/[0-9]{1,1000})?")
 
 
@@ -377,10 +377,10 @@ def _entry(record: Any, number: int, nodes: int, before: Mapping[str, Any]) -> P
         ("collective", record["collective"] in tuple(COLLECTIVES)),
         ("group", group is None or (members and bool(group) and group == sorted(set(group)))),
         ("root", record["root"] is None or _is_count(record["root"], 0, nodes - 1)),
-        ("from_bytes", _is_count(record["from_bytes"], 0, _MOST_BYTES)),
-        ("to_bytes", record["to_bytes"] is None or _is_count(record["to_bytes"], 0, _MOST_BYTES)),
+        ("from_bytes", _is_count(record["from_bytes"], 0, _MAX_BYTES)),
+        ("to_bytes", record["to_bytes"] is None or _is_count(record["to_bytes"], 0, _MAX_BYTES)),
         ("plan", _is_below(record["plan"])),
-        ("steps", record["steps"] is None or _is_count(record["steps"], 0, _MOST_BYTES)),
+        ("steps", record["steps"] is None or _is_count(record["steps"], 0, _MAX_BYTES)),
         ("time_s", record["time_s"] is None or _is_rate(record["time_s"])),
         ("measured", isinstance(record["measured"], bool)),
         ("programs", isinstance(programs, dict) and all(map(_is_below, programs.values()))),

@@ -21,8 +21,8 @@ from topodesign.solve.maxflow import matching_flow
 from topodesign.topology.topology import IntArray, Topology, make_disconnected_error
 
 _CORES = os.cpu_count() or 1
-_MOST_PORTS = 2**20
-_MOST_WIDE_WORK = 2**31
+_MAX_PORTS = 2**20
+_MAX_WIDE_WORK = 2**31
 """Links times sources times neighbours that the slower way for many neighbours takes; tens of seconds."""
 _WORK_PER_THREAD = 2**19  # links times sources below which a second thread does not pay
 _FIRST = 32  # nodes after which a topology may be ruled out
@@ -125,7 +125,7 @@ def largest_loads(topology: Topology, sources: IntArray, progress: Progress | No
     """
     widest = int(np.diff(topology.indptr).max())
     if widest > kernels.MAX_NEIGHBOURS:
-        if len(sources) * len(topology.src) * widest > _MOST_WIDE_WORK:
+        if len(sources) * len(topology.src) * widest > _MAX_WIDE_WORK:
             raise TopologyError(f"too large to price with more than {kernels.MAX_NEIGHBOURS} neighbours a node")
         loads = wide_layer_loads(topology, sources, progress)
         return np.array([load.numerator for load in loads]), np.array([load.denominator for load in loads])
@@ -228,8 +228,8 @@ def _check(topology: Topology) -> None:
         raise TopologyError("shortest-path schedules require a direct-connect topology, without switches")
     if topology.nodes < 2:
         raise TopologyError("a collective requires at least 2 nodes")
-    if topology.degree > _MOST_PORTS:
-        raise TopologyError(f"at most {_MOST_PORTS} ports per node can be added up, not {topology.degree}")
+    if topology.degree > _MAX_PORTS:
+        raise TopologyError(f"at most {_MAX_PORTS} ports per node can be added up, not {topology.degree}")
 
 
 def cost_of(topology: Topology, numerator: IntArray, denominator: IntArray) -> Cost:

@@ -38,21 +38,21 @@ from topodesign.topology.automorphisms import find_free_symmetry
 from topodesign.topology.symmetry import Symmetry
 from topodesign.topology.topology import IntArray, Topology
 
-MOST_NODES = 4096
+MAX_NODES = 4096
 """Larger topologies would take too much memory, some twenty bytes for every two nodes, unless symmetry says most."""
-MOST_WORK = 2**35  # steps times links times nodes that are looked at for one schedule; some minutes
-_MOST_MOVED = 2**26  # links of the few that all are images of, times nodes: four bytes for each
+MAX_WORK = 2**35  # steps times links times nodes that are looked at for one schedule; some minutes
+_MAX_MOVED = 2**26  # links of the few that all are images of, times nodes: four bytes for each
 _SEVERAL_WORK = 2**18  # links of the few times nodes up to which several choices of what must be forwarded are tried
 _CHOICES = 4
 _FEW_IMAGES = 16  # permutations of a symmetry up to which schedules without it are looked for, too
-_MOST_UNNAMED = 48  # nodes up to which schedules are looked for that do not depend on how nodes are numbered
+_MAX_UNNAMED = 48  # nodes up to which schedules are looked for that do not depend on how nodes are numbered
 _ORDERS = 8  # of nodes, in which these are looked for by a symmetry
 _PARTS = (1, 2, 4, 12, 12)  # in which shards are cut, each time with nodes in another order
-_MOST_PARTS = 24
+_MAX_PARTS = 24
 _PARTS_WORK = 2**21  # work of schedules up to which shards in parts are looked for, in so much together; half a second
 _LAST_STEPS = 3  # in so many last steps, at most, shards are shared out for all of them together
 _WORTH = 128  # the part of what a link must carry by which a schedule may carry more and be good enough
-_MOST_LINKS = 63 - CLASS_BITS
+_MAX_LINKS = 63 - CLASS_BITS
 _CORES = os.cpu_count() or 1
 _WORK_PER_THREAD = 2**20  # links times shards below which a second thread does not pay
 _WORK_PER_PIECE = 2**22  # links times shards that take about as long as a piece should
@@ -130,16 +130,16 @@ def explain_no_deferral(topology: Topology, steps: int, most: int | None = None)
 
     It may be too large or too wide for its diameter.
 
-    ``most`` is how much work it may be, at most and by default :data:`MOST_WORK`.
+    ``most`` is how much work it may be, at most and by default :data:`MAX_WORK`.
     """
     _, topology = in_lowest_terms(topology)
-    if topology.degree > _MOST_LINKS:
-        return f"deferred schedules are for at most {_MOST_LINKS} links into a node, not {topology.degree}"
+    if topology.degree > _MAX_LINKS:
+        return f"deferred schedules are for at most {_MAX_LINKS} links into a node, not {topology.degree}"
     receivers = count_receivers(topology)
-    if receivers * topology.nodes > MOST_NODES**2:
-        return f"deferred schedules are for at most {MOST_NODES} nodes, not {topology.nodes}, or for symmetric ones"
+    if receivers * topology.nodes > MAX_NODES**2:
+        return f"deferred schedules are for at most {MAX_NODES} nodes, not {topology.nodes}, or for symmetric ones"
     work = steps * receivers * len(topology.src)
-    if work > min(MOST_WORK, MOST_WORK if most is None else most) or steps >= NOT_YET // CLASSES:
+    if work > min(MAX_WORK, MAX_WORK if most is None else most) or steps >= NOT_YET // CLASSES:
         return f"a deferred schedule of {topology.nodes} nodes in {steps} steps takes too long to find"
     return None
 
@@ -166,13 +166,13 @@ def defer(
     common, topology = in_lowest_terms(topology)
     layers = layer_loads(topology.transpose())
     if (why := explain_no_deferral(topology, len(layers))) is not None:
-        raise (TopologyError if topology.degree > _MOST_LINKS else TooLargeError)(why)
+        raise (TopologyError if topology.degree > _MAX_LINKS else TooLargeError)(why)
     few = _images(topology)
     bare = Topology.from_arrays(topology.nodes, topology.src, topology.dst, topology.capacity)
     alone = few is not None and (
         by_orbits or len(few.taken) > _FEW_IMAGES or explain_no_deferral(bare, len(layers), most) is not None
     )
-    if topology.nodes <= _MOST_UNNAMED and not by_orbits:
+    if topology.nodes <= _MAX_UNNAMED and not by_orbits:
         best = _found_unnamed(bare, layers, progress)
     elif few is None:
         best = _best_of_parts(_search_parts(bare, layers, None, progress), bare, layers, None)
@@ -217,7 +217,7 @@ def _best_of_parts(best: Deferral, topology: Topology, layers: list[Fraction], f
 def _several_parts(topology: Topology, least: Fraction) -> list[int]:
     """Return the numbers of parts to try."""
     natural = lcm(least.denominator, *np.unique(topology.capacity).tolist())
-    return sorted([*_PARTS, natural] if natural <= _MOST_PARTS else _PARTS)
+    return sorted([*_PARTS, natural] if natural <= _MAX_PARTS else _PARTS)
 
 
 def _search_in_order(order: IntArray, topology: Topology, layers: list[Fraction], parts: int) -> Deferral:
@@ -392,7 +392,7 @@ def free_representatives(topology: Topology) -> IntArray | None:
     if symmetry is None or not symmetry.is_free:
         return None
     roots = np.unique(symmetry.represented_by)
-    few = len(roots) < topology.nodes and len(roots) * len(topology.src) <= _MOST_MOVED
+    few = len(roots) < topology.nodes and len(roots) * len(topology.src) <= _MAX_MOVED
     return roots if few else None
 
 

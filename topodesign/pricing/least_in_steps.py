@@ -18,7 +18,7 @@ import numpy as np
 from topodesign.pricing.closed_form import distances, fullest
 from topodesign.topology.topology import IntArray, Topology
 
-_MOST_WORK = 2**20  # nodes times links up to which it is worked out what nodes must have in time; a third of a second
+_MAX_WORK = 2**20  # nodes times links up to which it is worked out what nodes must have in time; a third of a second
 
 
 def least_in_steps(topology: Topology, steps: int) -> Fraction:
@@ -42,7 +42,7 @@ def _arrivals(topology: Topology, steps: int) -> tuple[IntArray, IntArray]:
     """Return shards by distance from each node, and those due by each step."""
     nodes = topology.nodes
     every, bound = np.zeros((steps + 1, nodes), np.int64), np.zeros((steps + 1, nodes), np.int64)
-    node, looked = np.arange(nodes), nodes * len(topology.src) <= _MOST_WORK
+    node, looked = np.arange(nodes), nodes * len(topology.src) <= _MAX_WORK
     for shard in range(nodes):
         far = distances(topology, shard)
         every[far, node] += 1

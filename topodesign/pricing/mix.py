@@ -19,7 +19,7 @@ from topodesign.base.wording import suggest
 PRICED = ("allreduce", "allgather", "reduce-scatter", "all-to-all")  # collectives that every topology has a price of
 
 _LARGEST_FILE = 2**20
-_MOST_COUNT = 10**9
+_MAX_COUNT = 10**9
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +134,6 @@ def _text(value: Located, where: str) -> str:
 
 def _whole(value: Located, where: str) -> int:
     text = _text(value, where)
-    if not text.isascii() or not text.isdigit() or len(text) > 10 or not 1 <= int(text) <= _MOST_COUNT:
-        raise FileFormatError(f"line {value.line}: {where}: expected a whole number from 1 to {_MOST_COUNT}")
+    if not text.isascii() or not text.isdigit() or len(text) > 10 or not 1 <= int(text) <= _MAX_COUNT:
+        raise FileFormatError(f"line {value.line}: {where}: expected a whole number from 1 to {_MAX_COUNT}")
     return int(text)

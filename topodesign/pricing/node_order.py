@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from topodesign.topology.topology import IntArray, Topology
 
-_MOST_PICKED = 64
+_MAX_PICKED = 64
 """Nodes that are distinguished from their like one by one at most; what is left then goes by number."""
 _LENGTHS = 8  # of walks that are counted
 _ODD = tuple(np.uint64(one) for one in (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB))
@@ -21,7 +21,7 @@ def node_order(topology: Topology) -> IntArray:
     and others are distinguished by it.
     """
     kinds = _refine_classes(topology, np.unique(_walks(topology), return_inverse=True)[1].astype(np.int64))
-    for _ in range(_MOST_PICKED):
+    for _ in range(_MAX_PICKED):
         several = np.flatnonzero(np.bincount(kinds) > 1)
         if not len(several):
             break

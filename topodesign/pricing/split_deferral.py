@@ -29,8 +29,8 @@ from topodesign.pricing.deferral import Deferral, Moves, defer, free_representat
 from topodesign.solve.maxflow import matching_flow
 from topodesign.topology.topology import IntArray, Topology
 
-MOST_NODES = 64  # larger topologies are not looked at: they hardly have pairs of nodes with several links
-_MOST_WIDTHS = 8  # nor are those with more different numbers of links between two nodes
+MAX_NODES = 64  # larger topologies are not looked at: they hardly have pairs of nodes with several links
+_MAX_WIDTHS = 8  # nor are those with more different numbers of links between two nodes
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ def defer_split(topology: Topology) -> SplitDeferral | None:
 
     * ``topology``: strongly connected, without switches.
     """
-    if topology.nodes > MOST_NODES or topology.switches:
+    if topology.nodes > MAX_NODES or topology.switches:
         return None
     common, topology = in_lowest_terms(topology)
     links = np.zeros((topology.nodes, topology.nodes), np.int64)
@@ -94,7 +94,7 @@ def defer_split(topology: Topology) -> SplitDeferral | None:
     np.fill_diagonal(links, 0)
     widths = np.unique(links[links > 0]).tolist()
     reach = (links > 0) | np.eye(topology.nodes, dtype=bool)
-    if not 1 < len(widths) <= _MOST_WIDTHS or not (reach.astype(np.int64) @ reach).all():
+    if not 1 < len(widths) <= _MAX_WIDTHS or not (reach.astype(np.int64) @ reach).all():
         return None
     receivers = free_representatives(topology)
     if receivers is None:

@@ -15,7 +15,7 @@ from topodesign.solve.flows.concurrent import as_factor, price_bound, trees
 from topodesign.topology.quotient import Quotient
 from topodesign.topology.topology import IntArray
 
-_FINEST, _MOST = 2**40, 2**62
+_FINEST, _MAX = 2**40, 2**62
 
 
 def bound_own_distances(quotient: Quotient) -> Fraction:
@@ -46,11 +46,11 @@ def equal_split(quotient: Quotient) -> Fraction:
 def _finest(quotient: Quotient) -> int:
     """Return the finest split of a shard for which loads fit 64 bits."""
     all_far = sum(trees(quotient, np.ones(len(quotient.arcs), dtype=np.int64))[1])
-    safe = _MOST // all_far  # if all went over one kind of links
+    safe = _MAX // all_far  # if all went over one kind of links
     if safe >= _FINEST:
         return _FINEST
     fullest = 1 + int(_split_loads(quotient, safe).max()) // safe
-    return min(_FINEST, _MOST // (2 * fullest))
+    return min(_FINEST, _MAX // (2 * fullest))
 
 
 def _split_loads(quotient: Quotient, units: int) -> IntArray:

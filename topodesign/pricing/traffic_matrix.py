@@ -21,10 +21,10 @@ from topodesign.topology.topology import IntArray
 MatrixLike: TypeAlias = "str | Path | Sequence[Sequence[int]] | IntArray"
 """A matrix of whole numbers, the name of its file (.csv), or the text of a distribution such as ``zipf:1.2``."""
 
-MOST_NODES = 2048
-_MOST = 2**40  # of what goes from one node to another
-_MOST_TOGETHER = 2**50  # of all traffic, so that loads fit into 64 bits
-_MOST_DRAWN = 10**9  # numbers that a choice of several experts draws
+MAX_NODES = 2048
+_MAX = 2**40  # of what goes from one node to another
+_MAX_TOGETHER = 2**50  # of all traffic, so that loads fit into 64 bits
+_MAX_DRAWN = 10**9  # numbers that a choice of several experts draws
 _NUMBER = r"[0-9]{1,4}(?:\.[0-9]{1,6})?"
 _DRAWN = re.compile(rf"(?P<kind>zipf|dirichlet):(?P<skew>{_NUMBER})|top(?P<k>[1-9][0-9]?):(?P<of>{_NUMBER})")
 _AMOUNT = re.compile(r"[0-9]{1,15}(\.[0-9]{1,9})?")
@@ -55,8 +55,8 @@ def as_demand(value: MatrixLike, fabric: Fabric, *, tokens: int | None = None, s
     [[0, 3], [1, 0]]
     """
     nodes = len(fabric.compute)
-    if not 1 < nodes <= MOST_NODES:
-        raise ParameterError(f"matrices of traffic are of 2 to {MOST_NODES} nodes, not {nodes}")
+    if not 1 < nodes <= MAX_NODES:
+        raise ParameterError(f"matrices of traffic are of 2 to {MAX_NODES} nodes, not {nodes}")
     found = _DRAWN.fullmatch(value.strip()) if isinstance(value, str) else None
     if found is not None:
         many = as_integer("tokens", 4096 if tokens is None else tokens, 1, 10**9)
@@ -121,7 +121,7 @@ def _draw_matrix(found: re.Match[str], nodes: int, tokens: int, seed: int) -> In
     if found["kind"] == "zipf":
         return rng.multinomial(tokens, np.tile(shares, (nodes, 1))).astype(np.int64)
     several = int(found["k"])
-    if several > nodes or nodes * nodes * tokens > _MOST_DRAWN:
+    if several > nodes or nodes * nodes * tokens > _MAX_DRAWN:
         what = f"{several} different experts are more than {nodes} nodes have"
         raise ParameterError(what if several > nodes else "that many tokens take too long to draw; give fewer")
     matrix = np.zeros((nodes, nodes), dtype=np.int64)
@@ -134,8 +134,8 @@ def _draw_matrix(found: re.Match[str], nodes: int, tokens: int, seed: int) -> In
 def _read(text: str) -> IntArray:
     rows: list[list[int]] = []
     for line, cells in csv_rows(text, comments=True):
-        if len(rows) == MOST_NODES:
-            raise FileFormatError(f"line {line}: more than {MOST_NODES} nodes")
+        if len(rows) == MAX_NODES:
+            raise FileFormatError(f"line {line}: more than {MAX_NODES} nodes")
         wrong = next((one for one in cells if not re.fullmatch(r"\s*[0-9]{1,13}\s*", one, re.ASCII)), None)
         if wrong is not None:
             raise FileFormatError(f"line {line}: {wrong[:30]!r} is not a whole number")
@@ -161,8 +161,8 @@ def _table(text: str, fabric: Fabric) -> Demand:
     if not total:
         raise FileFormatError("there is no traffic; give rows such as 0,5,1")
     common = math.lcm(*(amount.denominator for amount in amounts.values()))
-    if total * common > _MOST_TOGETHER:
-        raise FileFormatError(f"all amounts together are at most {_MOST_TOGETHER} of their finest part; round them")
+    if total * common > _MAX_TOGETHER:
+        raise FileFormatError(f"all amounts together are at most {_MAX_TOGETHER} of their finest part; round them")
     weight = np.zeros((len(fabric.names),) * 2, dtype=np.int64)
     for pair, amount in amounts.items():
         weight[pair] = int(amount * common)
@@ -184,13 +184,13 @@ def _place_matrix(fabric: Fabric, matrix: IntArray) -> Demand:
     nodes = len(fabric.compute)
     if matrix.shape != (nodes, nodes):
         raise ParameterError(f"there are {nodes} nodes: the matrix has {nodes} lines of as many numbers")
-    if int(matrix.min()) < 0 or int(matrix.max()) > _MOST:
-        raise ParameterError(f"numbers of a matrix of traffic are from 0 to {_MOST}")
+    if int(matrix.min()) < 0 or int(matrix.max()) > _MAX:
+        raise ParameterError(f"numbers of a matrix of traffic are from 0 to {_MAX}")
     demand = np.zeros((len(fabric.names),) * 2, dtype=np.int64)
     demand[np.ix_(fabric.compute, fabric.compute)] = matrix
     np.fill_diagonal(demand, 0)
     if not demand.any():
         raise ParameterError("no data leaves its node; the matrix requires numbers off its diagonal")
-    if demand.astype(object).sum() > _MOST_TOGETHER:
-        raise ParameterError(f"all traffic together is at most {_MOST_TOGETHER} pieces; take larger ones")
+    if demand.astype(object).sum() > _MAX_TOGETHER:
+        raise ParameterError(f"all traffic together is at most {_MAX_TOGETHER} pieces; take larger ones")
     return Demand(demand, Fraction(1))

@@ -25,7 +25,7 @@ from topodesign.pricing.closed_form import largest_ratio
 from topodesign.pricing.kernels import MAX_NEIGHBOURS
 from topodesign.topology.topology import IntArray
 
-_MOST_PLACES = 2**27  # places of windows that are looked at; about two seconds
+_MAX_PLACES = 2**27  # places of windows that are looked at; about two seconds
 
 
 def genkautz_at_most(d: int, n: int) -> tuple[Cost, Cost] | None:
@@ -91,7 +91,7 @@ def _into(d: int, n: int, steps: int) -> Fraction | None:
     if math.gcd(d, n) == 1:
         return _into_alike(d, n, reach)
     kinds = math.gcd(reach, n)
-    if kinds * reach > _MOST_PLACES:
+    if kinds * reach > _MAX_PLACES:
         return None
     most = Fraction(0)
     for node in range(kinds):

@@ -23,7 +23,7 @@ from topodesign.topology.family import Family, call_signature
 from topodesign.topology.library import build
 from topodesign.topology.topology import Topology
 
-_MOST_DRAWN = 40  # nodes up to which there is a picture
+_MAX_DRAWN = 40  # nodes up to which there is a picture
 
 
 def _measure_sizes(nodes: str, ports: str, names: str, args: str = "2") -> dict[str, tuple[str, str, str]]:
@@ -275,7 +275,7 @@ def picture(topology: Topology) -> list[str]:
     .▀▄.
     ▄..▀
     """
-    if topology.nodes > _MOST_DRAWN:
+    if topology.nodes > _MAX_DRAWN:
         return []
     linked = set(zip(topology.src.tolist(), topology.dst.tolist(), strict=True))
     marks = {(False, False): ".", (True, False): "▀", (False, True): "▄", (True, True): "█"}

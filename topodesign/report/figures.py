@@ -54,8 +54,8 @@ _RC: Any = {
 }
 _IN_PAGE: Any = {**_RC, "svg.fonttype": "none"}  # a page has fonts of its own
 _HEAD: Any = {"mutation_scale": 14, "shrinkA": 0, "shrinkB": 0}  # of arrows
-_MOST_NAMED = 12  # points that have their texts beside them
-_MOST_NUMBERED = 150  # nodes that have their names in them
+_MAX_NAMED = 12  # points that have their texts beside them
+_MAX_NUMBERED = 150  # nodes that have their names in them
 _LONGEST_NAME = 34
 _NARROW = 26  # letters of names that have a column of half a page's chart
 _WIDE = 88  # letters of a title or note in a line
@@ -181,7 +181,7 @@ def _chart(axes: Axes, chart: Chart, *, in_page: bool) -> None:
     ours = cycle(zip(COLOURS, _MARKS, (_DASHES * 2)[: len(COLOURS)], _HATCHES, strict=True))
     others = cycle(zip(_OTHERS, _MARKS[4:], _DASHES[1:], [""] * len(_OTHERS), strict=True))
     _scales(axes, chart)
-    few = sum(len(one.x) for one in chart.series if one.texts) <= _MOST_NAMED
+    few = sum(len(one.x) for one in chart.series if one.texts) <= _MAX_NAMED
     for number, one in enumerate(chart.series):
         if few and one.style == "points" and not in_page:
             _name_points(axes, one)
@@ -283,7 +283,7 @@ def _series(axes: Axes, one: Series, look: tuple[str, str, Any, str], told: str)
                 *point, mark, color=colour, markersize=7, markeredgecolor="white", label=name, gid=f"{told}-{place}"
             )
     elif one.style == "points":
-        many = len(x) > 2 * _MOST_NAMED
+        many = len(x) > 2 * _MAX_NAMED
         axes.plot(
             x, y, mark, color=colour, markersize=3 if many else 6, markeredgecolor="white", markeredgewidth=0.4,
             label=label,
@@ -350,13 +350,13 @@ def _draw(axes: Axes, drawing: Drawing) -> None:
                 "s" if "switch" in name else "o", color=COLOURS[group % len(COLOURS)], markersize=size,
                 markeredgecolor="white", zorder=2, label=name,
             )  # fmt: skip
-    if nodes <= _MOST_NUMBERED:
+    if nodes <= _MAX_NUMBERED:
         longest = max(map(len, drawing.names))
         fits = longest <= 3
         for name, x, y in zip(drawing.names, drawing.x, drawing.y, strict=True):
             if fits:
                 axes.annotate(name, (x, y), ha="center", va="center", fontsize=size * 0.5, color="white", zorder=3)
-            elif nodes <= _MOST_NUMBERED // 3:
+            elif nodes <= _MAX_NUMBERED // 3:
                 axes.annotate(name, (x, y), (0, -size * 0.75), textcoords="offset points", ha="center", va="top",
                               fontsize=6.5, color=_INK, zorder=3)  # fmt: skip
     if len(drawing.legend) > 1:
@@ -381,7 +381,7 @@ def _curve(drawing: Drawing, place: int) -> list[tuple[float, float]]:
 
 def _is_covered(drawing: Drawing, u: int, v: int) -> bool:
     """Return whether a straight line crosses a third node, in small drawings."""
-    if len(drawing.names) > _MOST_NUMBERED:
+    if len(drawing.names) > _MAX_NUMBERED:
         return False
     dx, dy = drawing.x[v] - drawing.x[u], drawing.y[v] - drawing.y[u]
     length = dx * dx + dy * dy

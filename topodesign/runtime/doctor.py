@@ -23,7 +23,7 @@ from topodesign.runtime.rules import SIGNS, Sign
 
 LONGEST_LINE = 4096  # bytes of a line that are looked at; loggers cut at 1024
 LARGEST_LOG = 2**50
-MOST_FINDINGS, MOST_CALLS = 40, 2000
+MAX_FINDINGS, MAX_CALLS = 40, 2000
 """Different findings, and kinds of calls, that are kept."""
 
 _OURS = re.compile(r"NCCL (INFO|WARN|TRACE) ?|MSCCLPP \d+ [A-Z]+ [A-Z]+ \S+ |MSCCLPP (INFO|WARN) |msccl-scheduler: ")
@@ -140,7 +140,7 @@ class _Reading:
             warns = False
         if warns:
             self.unknown = self._cause(line, line.strip()[:_QUOTED], "", known=False)
-        if line.strip() and (who in self.last or len(self.last) < MOST_CALLS):
+        if line.strip() and (who in self.last or len(self.last) < MAX_CALLS):
             self.last[who] = line.strip()[:_QUOTED]
 
     def _find_process(self, line: str) -> str:
@@ -148,7 +148,7 @@ class _Reading:
         found = _PROCESS.search(line)
         who = "" if found is None else found["other"] or f"{found['host']}:{found['pid']}"
         rank = _OF_RANK.search(line)
-        if who and rank is not None and len(self.ranks) < MOST_CALLS:
+        if who and rank is not None and len(self.ranks) < MAX_CALLS:
             self.ranks[who] = rank[1]
         return who
 
@@ -196,10 +196,10 @@ class _Reading:
         if sign.runtime:
             self.runtimes[sign.runtime] += 1
         self.events[sign.role] += 1
-        if sign.role in {"loading", "loaded", "refused"} and len(self.files) < MOST_FINDINGS:
+        if sign.role in {"loading", "loaded", "refused"} and len(self.files) < MAX_FINDINGS:
             self.files[groups.get("file", "")] = None
         if sign.role == "told":
-            if len(self.environment) < MOST_FINDINGS:
+            if len(self.environment) < MAX_FINDINGS:
                 self.environment[groups["name"]] = groups["value"]
         elif sign.role in {"call", "ran", "built-in"}:
             self._note_call(sign, groups, process)
@@ -217,7 +217,7 @@ class _Reading:
         elif sign.role == "trees":
             self.rings.discard(process)
         elif sign.role == "joined":
-            if len(self.joined) < MOST_CALLS:
+            if len(self.joined) < MAX_CALLS:
                 for *children, rank, parent in _JOINED.findall(groups["trees"]):
                     pairs = [(int(rank), int(other)) for other in (*children, parent)]
                     self.joined.update((min(pair), max(pair)) for pair in pairs if pair[1] >= 0)
@@ -231,7 +231,7 @@ class _Reading:
         means = sign.means.format(**groups)
         key = means, sign.remedy
         old = self.symptoms.get(key)
-        if old is None and len(self.symptoms) >= MOST_FINDINGS:
+        if old is None and len(self.symptoms) >= MAX_FINDINGS:
             return
         first = self.lines if old is None else old.line
         self.symptoms[key] = Symptom(first, means, sign.remedy, sign.source, 1 if old is None else old.count + 1)
@@ -264,7 +264,7 @@ class _Reading:
         before = self.tuned.pop(process, "")
         if "bytes" not in groups or process in self.callers:
             return False
-        if groups.get("name") and len(self.tuned) < MOST_CALLS:
+        if groups.get("name") and len(self.tuned) < MAX_CALLS:
             self.tuned[process] = groups["bytes"]
         return bool(groups.get("name")) or before != groups["bytes"]
 
@@ -276,7 +276,7 @@ class _Reading:
 
     def _count(self, kind: Kind, by: str) -> None:
         key = (kind, by)
-        if key in self.calls or len(self.calls) < MOST_CALLS:
+        if key in self.calls or len(self.calls) < MAX_CALLS:
             self.calls[key] += 1
 
 

@@ -21,7 +21,7 @@ TARGETS = ("msccl", "mscclpp", "chakra")
 """What programs by phase are made for."""
 _FORMAT = "topodesign programs by phase"
 _LARGEST = 2**26  # bytes of a manifest
-_MOST = 2**31  # chunks of a workspace
+_MAX = 2**31  # chunks of a workspace
 
 Circuit = tuple[int, int, int, int]
 """Node, its port, other node, its port."""
@@ -85,10 +85,10 @@ def read_manifest(path: Path) -> Manifest:
                 _name(found["runtime"]),
                 from_record(found["collective"]),
                 ranks,
-                _whole(found["chunks"], _MOST),
-                _whole(found["workspace_chunks"], _MOST),
-                tuple(_whole(at, _MOST) for at in found["input_at"]),
-                tuple(_whole(at, _MOST) for at in found["output_at"]),
+                _whole(found["chunks"], _MAX),
+                _whole(found["workspace_chunks"], _MAX),
+                tuple(_whole(at, _MAX) for at in found["input_at"]),
+                tuple(_whole(at, _MAX) for at in found["output_at"]),
                 read_number(_text(found["delay_s"])),
                 _name(found["dark"]),
                 phases,
@@ -122,4 +122,4 @@ def _name(value: Any) -> str:
 
 def _circuit(row: Any, ranks: int) -> Circuit:
     a, p, b, q = row
-    return _whole(a, ranks - 1), _whole(p, _MOST), _whole(b, ranks - 1), _whole(q, _MOST)
+    return _whole(a, ranks - 1), _whole(p, _MAX), _whole(b, ranks - 1), _whole(q, _MAX)

@@ -21,8 +21,8 @@ from topodesign.pricing.closed_form import fullest
 from topodesign.schedulers import balanced_paths_kernels as kernels
 from topodesign.topology.topology import IntArray
 
-MOST_HOPS = 2**28  # chunks of all pairs times steps, which are held at once: 1 GiB
-MOST_COMMON = 2**16
+MAX_HOPS = 2**28  # chunks of all pairs times steps, which are held at once: 1 GiB
+MAX_COMMON = 2**16
 """Largest common multiple of capacities with which loads are exact; beyond, links are priced by rounded ones."""
 
 _POWERS = (1, 2, 2, 3, 3, 4, 4, 3, 4, 5, 5, 4)  # how often prices are squared, pass by pass
@@ -56,14 +56,14 @@ def balance_paths(
     and their capacities; pairs of shape ``(pairs, 2)`` are source and destination of every block. ``aim`` is the
     largest load of every step in a solution that nothing is better than: the search ends when it is met.
     """
-    if chunks * len(pairs) * steps > MOST_HOPS:
+    if chunks * len(pairs) * steps > MAX_HOPS:
         raise TooLargeError(
             f"{len(pairs)} blocks in {chunks} chunks and {steps} steps are too many to spread; use fewer chunks"
         )
     src, dst, capacity = arcs
     common = math.lcm(*set(capacity.tolist()))
-    if common > MOST_COMMON:
-        common = MOST_COMMON * int(capacity.max())
+    if common > MAX_COMMON:
+        common = MAX_COMMON * int(capacity.max())
     worth, pairs = common // capacity, np.ascontiguousarray(pairs)  # in one order for the kernel
     indptr = np.searchsorted(src, np.arange(len(distance) + 1))
     paths = np.full((chunks, len(pairs), steps), -1, dtype=np.int32) if start is None else start.copy()

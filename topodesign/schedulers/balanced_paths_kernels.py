@@ -14,7 +14,7 @@ from topodesign.base.compiled import Ints, compile_kernel, tier_kernel
 Paths = NDArray[np.int32]  # shape ``(chunks, pairs, steps)``: the arc that a chunk takes at a step, -1 where it stays
 
 _ONE = 1024  # a full link, in the numbers of prices
-_MOST = 2**30  # whose square is a number of 64 bits
+_MAX = 2**30  # whose square is a number of 64 bits
 
 
 @compile_kernel
@@ -44,7 +44,7 @@ def _price(load: int, top: int, squares: int) -> int:
     """Return the cost of a link: its relative load, repeatedly squared."""
     share = min(4 * _ONE, load * _ONE // top)
     for _ in range(squares):
-        share = min(_MOST, share * share // _ONE)
+        share = min(_MAX, share * share // _ONE)
     return int(1 + share)
 
 

@@ -40,8 +40,8 @@ from topodesign.schedulers.in_order import Flights, Messages, run
 from topodesign.schedulers.method import Method, Request, spec_of
 from topodesign.topology.topology import Topology
 
-_MOST_CHUNKS = 64
-_MOST_SENDS = 2**22  # above which no larger number of chunks is looked at
+_MAX_CHUNKS = 64
+_MAX_SENDS = 2**22  # above which no larger number of chunks is looked at
 _GRAIN = Fraction(1, 10**12)  # seconds to which times of links without a common tick are rounded up
 _LAST = 2**20  # after every step, for what no other box waits for
 
@@ -97,7 +97,7 @@ def _make(request: Request) -> list[Plan]:
     fabric = request.fabric
     if request.alpha is None and fabric.latency:
         request = request.but(alpha=OWN_LATENCIES)
-    chunks = None if request.chunks is None else as_integer("chunks", request.chunks, 1, _MOST_CHUNKS)
+    chunks = None if request.chunks is None else as_integer("chunks", request.chunks, 1, _MAX_CHUNKS)
     backwards = [one.like(REDUCE_SCATTER) for one in request.collective.parts]
     found: dict[bool, _Made] = {}
     for back in dict.fromkeys(backwards):
@@ -185,7 +185,7 @@ def _fastest(request: Request, boxes: Boxes, lift: _Lift, chunks: int | None, *,
     rows = int(np.diff(base.messages.way_start)[base.message].sum())
     for whole in (False, True):
         made = _time_lift(request, base, lift, chunks or 1, back=back, whole=whole)
-        while chunks is None and 2 * made.chunks <= _MOST_CHUNKS and 2 * made.chunks * rows <= _MOST_SENDS:
+        while chunks is None and 2 * made.chunks <= _MAX_CHUNKS and 2 * made.chunks * rows <= _MAX_SENDS:
             more = _time_lift(request, base, lift, 2 * made.chunks, back=back, whole=whole)
             if more.time >= made.time:
                 break

@@ -24,7 +24,7 @@ from topodesign.schedulers.spff import spff
 from topodesign.topology.symmetry import map_to_representatives
 from topodesign.topology.topology import Topology
 
-_MOST_WORK = 2**29  # steps times nodes times links up to which it is tried without being named
+_MAX_WORK = 2**29  # steps times nodes times links up to which it is tried without being named
 
 
 def defer_schedule(topology: Topology, collective: Collective = ALLGATHER, *, progress: Progress | None = None) -> Flow:
@@ -91,5 +91,5 @@ def _within(request: Request, most: int | None) -> bool:
 
 
 METHOD = Method(
-    "deferred", frozenset(), (ALLGATHER, REDUCE_SCATTER), _make, soon=lambda asked: _within(asked, _MOST_WORK)
+    "deferred", frozenset(), (ALLGATHER, REDUCE_SCATTER), _make, soon=lambda asked: _within(asked, _MAX_WORK)
 )

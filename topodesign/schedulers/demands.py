@@ -35,13 +35,13 @@ from topodesign.solve.discrete import Discrete
 from topodesign.topology.topology import Topology
 
 FAR = 2**61  # more than any time and any sum of distances
-MOST_CHOICES = 60_000  # largest product of chunks and links of what is searched
+MAX_CHOICES = 60_000  # largest product of chunks and links of what is searched
 Proof = Literal["bound", "search", "none"]
 """Why nothing is better: a bound says so; the search has gone through the rest; or that is not known."""
 SECONDS = 60  # default time for a search
 ONE_MOVEMENT = (ALLGATHER, REDUCE_SCATTER, BROADCAST, REDUCE, SCATTER, GATHER, ALL_TO_ALL)
 """The collectives of one movement, which copies or, backwards, adds up."""
-MOST_CUT = 8  # most nodes of a topology all of whose cuts are looked at
+MAX_CUT = 8  # most nodes of a topology all of whose cuts are looked at
 
 
 class Demand(NamedTuple):
@@ -114,10 +114,10 @@ class Setting:
             network = replace(network, opens=opens)
         links, web = network.topology, network.web
         demands, chunks = _demands_and_chunks(collective, links, units)
-        if len(demands) * len(links.src) > MOST_CHOICES:
+        if len(demands) * len(links.src) > MAX_CHOICES:
             raise TooLargeError(
                 f"{len(demands)} chunks and {len(links.src)} links are too many for a search among all plans: their "
-                f"product is at most {MOST_CHOICES}"
+                f"product is at most {MAX_CHOICES}"
             )
         ticks = (network.takes, network.busy, web.offset, web.hold, opens, shuts)
         grain = math.gcd(*(int(value) for column in ticks for value in column)) or 1
@@ -353,7 +353,7 @@ def _demands_and_chunks(
 
 def cuts_of(nodes: Collection[int]) -> Iterator[frozenset[int]]:
     """Yield candidate cuts: all of few nodes, otherwise single nodes."""
-    sizes = range(1, len(nodes)) if len(nodes) <= MOST_CUT else (1, len(nodes) - 1)
+    sizes = range(1, len(nodes)) if len(nodes) <= MAX_CUT else (1, len(nodes) - 1)
     for size in sizes:
         yield from map(frozenset, itertools.combinations(nodes, size))
 

@@ -115,7 +115,7 @@ def add_bound(plan: Plan, factors: Sequence[Topology] = ()) -> Plan:
 METHOD = Method("dimensions", frozenset({"chunks", "steps"}), (ALL_TO_ALL,), _make)
 
 
-MOST_NODES = 2**11  # nodes of the largest graph whose walks are counted
+MAX_NODES = 2**11  # nodes of the largest graph whose walks are counted
 
 
 def by_digits(topology: Topology) -> Flow | None:
@@ -126,7 +126,7 @@ def by_digits(topology: Topology) -> Flow | None:
     which it stays. No link then carries more than N/d blocks in a step, and blocks are not divided, whatever the size.
     """
     nodes = topology.nodes
-    if nodes > MOST_NODES or topology.switches or nodes < 2:
+    if nodes > MAX_NODES or topology.switches or nodes < 2:
         return None
     degrees = np.diff(topology.indptr)
     if degrees.min() != degrees.max() or degrees[0] < 2:

@@ -53,9 +53,9 @@ from topodesign.schedulers.schedule_list import ListedSchedule, ScheduleList, Un
 from topodesign.schedulers.steps_bound import lower_bound_lp
 from topodesign.topology.topology import Topology
 
-_MOST_LINEAR = 2_000
+_MAX_LINEAR = 2_000
 """Largest product of nodes, links and steps for which a linear program bounds all numbers of chunks at once."""
-MOST_LIMIT = 64  # largest limit of a list on chunks, and on steps beyond the fewest
+MAX_LIMIT = 64  # largest limit of a list on chunks, and on steps beyond the fewest
 _CHUNKS = 6  # the limit of a list on chunks, if none is given
 _SHARES = 3  # A search may take so many times its even share of the time that is left
 _WHY = {
@@ -152,7 +152,7 @@ def search_counts(
 
 def _fluid(topology: Topology, collective: Collective, steps: int) -> Fraction | None:
     """Return a quick linear-programming bound on y, or None."""
-    if topology.nodes * len(topology.src) * steps > _MOST_LINEAR or not collective.like(ALLGATHER, REDUCE_SCATTER):
+    if topology.nodes * len(topology.src) * steps > _MAX_LINEAR or not collective.like(ALLGATHER, REDUCE_SCATTER):
         return None
     with contextlib.suppress(TooLargeError):
         return lower_bound_lp(topology, collective, steps=steps)
@@ -186,9 +186,9 @@ def _rounds(request: Request) -> list[Plan]:
 
 def _list(request: Request) -> ScheduleList:
     where, topology, collective = there = collect_demand(request)
-    chunks = as_integer("chunks", _CHUNKS if request.chunks is None else request.chunks, 1, MOST_LIMIT)
+    chunks = as_integer("chunks", _CHUNKS if request.chunks is None else request.chunks, 1, MAX_LIMIT)
     least = fewest_steps(topology, collective)
-    most = least + 2 if request.steps is None else as_integer("steps", request.steps, 1, least + MOST_LIMIT)
+    most = least + 2 if request.steps is None else as_integer("steps", request.steps, 1, least + MAX_LIMIT)
     if most < least:
         raise InfeasibleError(f"{collective} requires at least {least} steps on this topology, not {most}")
     found, unsettled = search_counts(there, range(least, most + 1), chunks, request)

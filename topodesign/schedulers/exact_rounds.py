@@ -29,12 +29,12 @@ from topodesign.plans.flow_ops import reverse
 from topodesign.plans.step_ops import find_links
 from topodesign.plans.verify.plans import check_movement
 from topodesign.schedulers.demands import FAR, Demand, Proof, cross_cuts, cuts_of, demands_of, hops
-from topodesign.schedulers.steps_bound import MOST_PORTS
+from topodesign.schedulers.steps_bound import MAX_PORTS
 from topodesign.solve.discrete import Discrete
 from topodesign.topology.classes import Limit
 from topodesign.topology.topology import Topology
 
-MOST_CHOICES = 60_000  # largest product of chunks, links and steps that is searched
+MAX_CHOICES = 60_000  # largest product of chunks, links and steps that is searched
 
 
 @dataclass(frozen=True)
@@ -77,17 +77,17 @@ def fewest_rounds(
     way, demands = _forwards(topology, collective)
     if steps < (fewest := _farthest(way, demands)):
         raise InfeasibleError(f"{collective} requires at least {fewest} steps on this topology, not {steps}")
-    if len(demands) * chunks * len(way.src) * steps > MOST_CHOICES:
+    if len(demands) * chunks * len(way.src) * steps > MAX_CHOICES:
         raise TooLargeError(
             f"{len(demands) * chunks} chunks, {len(way.src)} links and {steps} steps are too many for an exact search: "
-            f"their product is at most {MOST_CHOICES}"
+            f"their product is at most {MAX_CHOICES}"
         )
     if limits and collective.reduces:  # the links are turned round
         place = np.empty(len(way.src), dtype=np.int64)
         place[np.lexsort((topology.src, topology.dst))] = np.arange(len(way.src))
         limits = [limit._replace(links=tuple(place[list(limit.links)].tolist())) for limit in limits]
     ports = math.lcm(*set(way.capacity.tolist()), *(limit.room.numerator for limit in limits))
-    if ports > MOST_PORTS:
+    if ports > MAX_PORTS:
         raise TooLargeError(f"link capacities with the common multiple {ports} are too many for an exact search")
     # Every load is a multiple of a round over all ports, and so are their sums.
     bound = Fraction(math.ceil(max(chunks * _widest(way, demands), least or 0) * ports), ports)
@@ -127,10 +127,10 @@ def _forwards(topology: Topology, collective: Collective) -> tuple[Topology, tup
         raise TopologyError("only topologies without switches are searched chunk by chunk; use --algorithm forest")
     way = topology.transpose() if collective.reduces else topology
     demands = demands_of(collective.dual if collective.reduces else collective, way)
-    if len(demands) * len(way.src) > MOST_CHOICES:
+    if len(demands) * len(way.src) > MAX_CHOICES:
         raise TooLargeError(
             f"{len(demands)} blocks and {len(way.src)} links are too many for an exact search: their product is "
-            f"at most {MOST_CHOICES}"
+            f"at most {MAX_CHOICES}"
         )
     if _farthest(way, demands) >= FAR:
         raise DisconnectedError(

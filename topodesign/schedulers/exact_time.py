@@ -17,7 +17,7 @@ from topodesign.base.deadline import Stopwatch
 from topodesign.base.errors import TooLargeError
 from topodesign.plans.flow import Flow
 from topodesign.schedulers.demands import FAR, Proof, Send, Setting, cross_cuts, cuts_of, lean, quick_sends, write_flow
-from topodesign.solve.discrete import MOST, Discrete
+from topodesign.solve.discrete import MAX, Discrete
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ def _search(
 
     With ``in_turn`` no partial sum overtakes another of its block in a switch.
     """
-    if most > MOST:
+    if most > MAX:
         raise TooLargeError(f"times of {most} ticks are too long for an exact search; use rounder numbers")
     program = Discrete()
     end = program.number(least, most)

@@ -33,14 +33,14 @@ from topodesign.topology.link_table import LinkTable
 
 SEARCHES = frozenset({"tacos-ilp", "exact"})
 """Methods that search for as long as they may: what they find depends on the time, so that they have to be named."""
-MOST_NODES = 256  # compute nodes up to which a size is chosen by
-_MOST_NODES = {
-    **dict.fromkeys(("one-shot", "two-level", "direct", "hierarchical", "in-network", "pipeline"), MOST_NODES),
+MAX_NODES = 256  # compute nodes up to which a size is chosen by
+_MAX_NODES = {
+    **dict.fromkeys(("one-shot", "two-level", "direct", "hierarchical", "in-network", "pipeline"), MAX_NODES),
     **dict.fromkeys(("fluid", "boxes"), 32),
 }
 """Compute nodes up to which a method is tried: it then takes a second or two at most."""
-_MOST_OTHERWISE = 64
-_MOST_SWITCHED = 1536  # nodes times switches that copy or add, up to which in-network answers in seconds
+_MAX_OTHERWISE = 64
+_MAX_SWITCHED = 1536  # nodes times switches that copy or add, up to which in-network answers in seconds
 _PARTS = 8  # of a block in timed sends, which are made of whole blocks, too, where nodes differ in ports
 _LEFT = frozenset({"only", "without", "root"})  # what may be given as well, as all of these support it
 _LONGEST_REASON = 100
@@ -83,7 +83,7 @@ def gains_by_trees(request: Request) -> bool:
     """
     if not request.plain or not request.collective.like(ALLREDUCE) or request.collective.group is not None:
         return False
-    return not request.topology.is_regular and request.topology.nodes <= _MOST_OTHERWISE
+    return not request.topology.is_regular and request.topology.nodes <= _MAX_OTHERWISE
 
 
 def explain_unfit(method: Method, request: Request) -> str | None:
@@ -103,11 +103,9 @@ def explain_skipped(method: Method, request: Request) -> str | None:
     nodes, switches = len(fabric.compute), len(fabric.multicast | fabric.aggregation)
     if method.name in SEARCHES:
         return "searches as long as it may; name it with --algorithm"
-    if method.name == "in-network" and nodes * switches > _MOST_SWITCHED:
+    if method.name == "in-network" and nodes * switches > _MAX_SWITCHED:
         return "takes long with so many switches; name it with --algorithm"
-    if nodes > _MOST_NODES.get(method.name, _MOST_OTHERWISE) and not (
-        method.name == "fluid" and gains_by_trees(request)
-    ):
+    if nodes > _MAX_NODES.get(method.name, _MAX_OTHERWISE) and not (method.name == "fluid" and gains_by_trees(request)):
         return "takes long for so many nodes; name it with --algorithm"
     return None
 
@@ -210,7 +208,7 @@ def fastest_for_size(request: Request, make: Callable[[Request, str], Plan], met
     for name, method in iterate_with_progress(methods.items(), request.progress):
         if explain_unfit(method, request) is not None:
             continue
-        if len(request.fabric.compute) > MOST_NODES or explain_skipped(method, request) is not None:
+        if len(request.fabric.compute) > MAX_NODES or explain_skipped(method, request) is not None:
             skipped.append(name)
         else:
             tried.append(plan_method(method, request, (request.size,), make))

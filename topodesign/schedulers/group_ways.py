@@ -30,9 +30,9 @@ from topodesign.schedulers.price import price_all_to_all, price_plans
 from topodesign.solve.flows.program import TrafficTime
 from topodesign.topology.topology import IntArray, Topology
 
-_MOST_OF_TREES = 64  # nodes of a fabric whose trees are packed in a second or so
+_MAX_OF_TREES = 64  # nodes of a fabric whose trees are packed in a second or so
 _CHUNKS = 6  # numbers of chunks of a pipeline that are looked at: 1, 4, 16 and so on
-_MOST_INSIDE = 32  # members of a group up to which trees inside it are looked for
+_MAX_INSIDE = 32  # members of a group up to which trees inside it are looked for
 _HALVES = {"allreduce": 2, "allgather": 1, "reduce-scatter": 1, "exchange": 2}
 
 
@@ -254,7 +254,7 @@ def _list_known(wires: Wires, collective: str, least: Fraction) -> list[Way]:
     """Return the known schedules of an all-node collective."""
     place = wires.place
     if not isinstance(place, Topology):
-        few = collective != "all-to-all" and len(wires.fabric.compute) <= _MOST_OF_TREES
+        few = collective != "all-to-all" and len(wires.fabric.compute) <= _MAX_OF_TREES
         return _trees(wires, collective) if few else []
     a_byte = 1 / (wires.fabric.unit * place.degree)  # seconds of M/B, for y = 1
     alpha = wires.latency.of_step(1, 0)
@@ -285,7 +285,7 @@ def _trees(wires: Wires, collective: str) -> list[Way]:
 def _inner_trees(wires: Wires, collective: str, groups: tuple[tuple[int, ...], ...]) -> list[Way]:
     """Return the best trees on links inside each group."""
     place, many = wires.place, len(groups[0])
-    if not isinstance(place, Topology) or place.switches or not many <= _MOST_INSIDE or many == place.nodes:
+    if not isinstance(place, Topology) or place.switches or not many <= _MAX_INSIDE or many == place.nodes:
         return []
     try:
         factor = in_turn_of(place, as_collective(collective).within(groups, None), "vanish")

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from topodesign.schedulers.schedule_list import ScheduleList
 
 Progress = Callable[[float], None]
-MOST_WHOLE = 2**22  # sends up to which the plan of a symmetric topology is written out
+MAX_WHOLE = 2**22  # sends up to which the plan of a symmetric topology is written out
 
 
 @dataclass(frozen=True)
@@ -347,7 +347,7 @@ def plan_rounds(topology: Topology, movement: Flow, method: str, **more: Any) ->
 def folds(topology: Topology, sends: int) -> bool:
     """Return whether a plan of that many sends is stored folded."""
     symmetry = topology.symmetry
-    return sends > MOST_WHOLE and symmetry is not None and symmetry.is_free and not topology.switches
+    return sends > MAX_WHOLE and symmetry is not None and symmetry.is_free and not topology.switches
 
 
 def cost_in(plan: Plan) -> Cost:

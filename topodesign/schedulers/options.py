@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, TypedDict
 
-from topodesign.base.arguments import MOST_SEED
+from topodesign.base.arguments import MAX_SEED
 from topodesign.base.options import Amount, Flag, Option, PathOf, Span, Whole, collect_options
 from topodesign.base.units import Quantity, as_bandwidth, as_size, as_time
 from topodesign.fabrics.options import READY, PlaceOptions
@@ -137,7 +137,7 @@ class SearchOptions(TypedDict, total=False):
             Flag(other="no-symmetric"),
         ),
     ]
-    seed: Annotated[int | None, Option("Settles what is drawn by chance.", Whole(0, MOST_SEED), metavar="S")]
+    seed: Annotated[int | None, Option("Settles what is drawn by chance.", Whole(0, MAX_SEED), metavar="S")]
     tries: Annotated[int | None, Option("Seeds that the best is taken of.", Whole(1, 10**6), metavar="N")]
     time_limit: Annotated[
         Quantity | None, Option("Time, of work, after which a search ends with what it has.", Span(), metavar="TIME")

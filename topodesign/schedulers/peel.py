@@ -30,7 +30,7 @@ from topodesign.plans.measure import cost_of
 from topodesign.plans.plan import Plan
 from topodesign.plans.step_ops import canonical, rescale
 from topodesign.pricing.closed_form import distances
-from topodesign.schedulers.balanced_paths import MOST_HOPS, balance_paths, hops_of
+from topodesign.schedulers.balanced_paths import MAX_HOPS, balance_paths, hops_of
 from topodesign.schedulers.flow_in_time import FlowInTime, FlowProgram, ways_of
 from topodesign.schedulers.method import Method, Request, plan_rounds
 from topodesign.schedulers.spff import check_chunks
@@ -39,8 +39,8 @@ from topodesign.topology.topology import IntArray, Topology
 
 COLLECTIVES = (ALL_TO_ALL, SCATTER, GATHER)  # those whose blocks have one source and one destination
 
-MOST_COLUMNS = 100_000  # columns of the largest linear program: some seconds
-MOST_UNITS = 2**20
+MAX_COLUMNS = 100_000  # columns of the largest linear program: some seconds
+MAX_UNITS = 2**20
 """Units per block of a plan that rounds no part, and of one that does if nobody says how many it may have."""
 FEW = 16  # units per block that are few enough to look for no fewer
 _SPREADS = (1, 2, 3, 4, 6, 8)
@@ -206,7 +206,7 @@ class _Maker:
 
     def is_small(self, program: FlowProgram, most: int | None = None) -> bool:
         """Return whether a program is quick to solve."""
-        ways, most = self.quotient, MOST_COLUMNS if most is None else most
+        ways, most = self.quotient, MAX_COLUMNS if most is None else most
         columns = len(ways.sources) * program.steps * (len(ways.arcs) + self.topology.nodes)
         return columns <= (4 if ways.symmetry is None else 20) * most and program.size <= most
 
@@ -219,12 +219,12 @@ class _Maker:
 
     def _candidates(self, flow: FlowInTime | None, steps: int, chunks: int | None) -> Iterator[Callable[[], Flow]]:
         """Yield makers of rounds, fewest units first if known."""
-        most = MOST_UNITS if chunks is None else chunks
+        most = MAX_UNITS if chunks is None else chunks
         if flow is not None and flow.units <= min(most, FEW):
             yield lambda: self._peel(flow, steps, flow.units)
             return
         count = self.topology.nodes - 1 if self.collective.root is not None else self.topology.nodes**2
-        tried = [units for units in _SPREADS if units <= most and count * units * steps <= MOST_HOPS]
+        tried = [units for units in _SPREADS if units <= most and count * units * steps <= MAX_HOPS]
         if chunks is None and flow is not None:  # that is as good as can be, so only few units are of use
             tried = tried[:2] if count <= 2**12 else []
         for units in tried if count <= 2**14 else tried[:2]:
@@ -310,8 +310,8 @@ def _rates(topology: Topology, bandwidth: list[Fraction]) -> IntArray:
     least = min(one for one, loop in zip(bandwidth, topology.src == topology.dst, strict=True) if not loop)
     shares = [one / least for one in bandwidth]
     common = math.lcm(*(share.denominator for share in shares))
-    if common * max(shares) > MOST_UNITS:
-        common = max(1, int(MOST_UNITS / max(shares)))
+    if common * max(shares) > MAX_UNITS:
+        common = max(1, int(MAX_UNITS / max(shares)))
     return np.array([max(1, round(share * common)) for share in shares], dtype=np.int64)
 
 

@@ -39,9 +39,9 @@ from topodesign.schedulers.method import Listing, Method, Request, plan_rounds
 from topodesign.schedulers.schedule_list import ListedSchedule, ScheduleList
 from topodesign.topology.topology import Topology
 
-MOST_CHUNKS = 256  # chunks of a tree's data that are tried
-_MOST_SHARED = 40_000  # members of groups times links up to which these are shared as well as can be
-MOST_TREES = 32  # trees per root above which fewer are tried
+MAX_CHUNKS = 256  # chunks of a tree's data that are tried
+_MAX_SHARED = 40_000  # members of groups times links up to which these are shared as well as can be
+MAX_TREES = 32  # trees per root above which fewer are tried
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,7 +147,7 @@ def _numbers(room: tuple[Topology, ...], collective: Collective, fixed_k: int | 
             weights = None if one.root is None else [int(node == one.root) for node in members]
             best = max(best, smallest_trees(passing(part, members), weights=weights))
     few = range(1, min(best, 8) + 1)
-    return sorted({*few, *(number for number in (12, 16, 24, 32) if number < best), min(best, MOST_TREES)})
+    return sorted({*few, *(number for number in (12, 16, 24, 32) if number < best), min(best, MAX_TREES)})
 
 
 def _trees(topology: Topology, one: Collective, number: int) -> Flow | None:
@@ -165,7 +165,7 @@ def _parts(topology: Topology, collective: Collective) -> tuple[Topology, ...]:
     from topodesign.optima.fluid.packing import packing  # noqa: PLC0415  heavy
 
     number = sum(len(one.members(topology.nodes)) + 1 for one in collective.single)
-    if number * len(topology.src) > _MOST_SHARED:
+    if number * len(topology.src) > _MAX_SHARED:
         raise TooLargeError(f"{number} members of groups share too many links")
     trees = packing(plain_fabric(topology), collective).trees
     route, link = find_route_links(trees)
@@ -238,7 +238,7 @@ def rows_of(
 
 def _make(request: Request) -> list[Plan]:
     """Return the fastest of the Pareto-optimal plans."""
-    rows = rows_of(request.topology, request.among, MOST_CHUNKS, request.fixed_k, request.chunks)
+    rows = rows_of(request.topology, request.among, MAX_CHUNKS, request.fixed_k, request.chunks)
     best = min(rows, key=lambda one: (request.runtime(one.cost), one.steps))
     few = rows if len(rows) <= 8 else [rows[at * (len(rows) - 1) // 7] for at in range(8)]
     frontier = [
@@ -254,7 +254,7 @@ def _list(request: Request) -> ScheduleList:
     if request.grouped and request.others != "forward":
         raise ParameterError("nodes of other groups forward what pipelines send; add --forward")
     collective.members(topology.nodes)  # says what is no node
-    chunks = as_integer("chunks", MOST_CHUNKS if request.chunks is None else request.chunks, 1, 2**16)
+    chunks = as_integer("chunks", MAX_CHUNKS if request.chunks is None else request.chunks, 1, 2**16)
     rows = rows_of(topology, collective, chunks, request.fixed_k)
     if not rows:
         raise InfeasibleError("there is nothing to send")

@@ -31,7 +31,7 @@ from topodesign.topology.topology import Topology
 
 _QUICK_WORK = 2**27
 """Work, times ports, of the deferred schedules that are looked for unasked, in both directions: some two seconds."""
-_MOST_LIFTED = 128  # nodes up to which schedules of expansions are lifted to see what they cost
+_MAX_LIFTED = 128  # nodes up to which schedules of expansions are lifted to see what they cost
 
 
 class PlanPrice(NamedTuple):
@@ -228,7 +228,7 @@ def _iterate_plans(topology: Topology, collective: Collective) -> Iterator[PlanP
     stored = recognise(topology, collective)
     if stored is not None:
         yield PlanPrice("stored", stored.cost)
-    if topology.nodes <= _MOST_LIFTED:
+    if topology.nodes <= _MAX_LIFTED:
         schedule = lift_schedule(topology, collective)
         if schedule is not None:
             yield PlanPrice("lift", cost_of(topology, schedule))

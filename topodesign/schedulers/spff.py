@@ -30,7 +30,7 @@ from topodesign.topology.link_table import LinkTable
 from topodesign.topology.symmetry import map_to_representatives
 from topodesign.topology.topology import IntArray, Topology
 
-MOST_CHUNKS = 2**31  # largest limit on chunks
+MAX_CHUNKS = 2**31  # largest limit on chunks
 
 _BATCH_ROWS = 2**22
 _WINDOW = 1024  # numbers of units tried at either end of the range when chunks are limited
@@ -112,7 +112,7 @@ def spff_orbit(topology: Topology, collective: Collective | str = REDUCE_SCATTER
 def check_chunks(chunks: int | None) -> None:
     """Reject a limit on chunks that is out of range."""
     if chunks is not None:
-        as_integer("chunks", chunks, 1, MOST_CHUNKS)
+        as_integer("chunks", chunks, 1, MAX_CHUNKS)
 
 
 def theorem_21_bound(topology: Topology, steps: int, chunks: int) -> Fraction:

@@ -23,8 +23,8 @@ from topodesign.topology.topology import IntArray, Topology
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-MOST_SENDS = 6_000  # largest product of nodes, links and steps of the sends of one chunk of every shard
-MOST_PORTS = 1_000  # largest common multiple of the link capacities, which keeps loads small integers
+MAX_SENDS = 6_000  # largest product of nodes, links and steps of the sends of one chunk of every shard
+MAX_PORTS = 1_000  # largest common multiple of the link capacities, which keeps loads small integers
 
 SCALES = (*range(1, 61), 2520, 27720, 720720)
 """Denominators tried for the multipliers of a bound; those of small programs are mostly small."""
@@ -48,13 +48,13 @@ def lower_bound_lp(topology: Topology, collective: Collective, *, steps: int) ->
     if topology.switches or topology.nodes < 2:
         raise TopologyError("this bound requires at least 2 nodes and no switches")
     sends = topology.nodes * len(topology.src) * steps
-    if sends > MOST_SENDS:
+    if sends > MAX_SENDS:
         raise TooLargeError(
             f"{topology.nodes} nodes, {len(topology.src)} links and {steps} steps are too many for this bound: their "
-            f"product is at most {MOST_SENDS}"
+            f"product is at most {MAX_SENDS}"
         )
     ports = math.lcm(*set(topology.capacity.tolist()))
-    if ports > MOST_PORTS:
+    if ports > MAX_PORTS:
         raise TooLargeError(f"link capacities with the common multiple {ports} are too many for this bound")
     way = topology.transpose() if collective.reduces else topology
     reach = _reach(way, steps)

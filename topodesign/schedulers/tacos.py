@@ -19,10 +19,10 @@ from topodesign.schedulers.time_expanded.network import Network, grain_of, netwo
 from topodesign.schedulers.traffic import plan_traffic
 from topodesign.topology.topology import Topology
 
-MOST_CHUNKS = 2**20
-_MOST_AUTO = 2**12  # chunks of a block at most, if a number is looked for
+MAX_CHUNKS = 2**20
+_MAX_AUTO = 2**12  # chunks of a block at most, if a number is looked for
 _PATIENCE = 2  # larger numbers that are looked at after the best one
-_MOST_SENDS = 2**20  # sends above which no larger number is looked at
+_MAX_SENDS = 2**20  # sends above which no larger number is looked at
 _LINKS = frozenset({"link_table", "alpha", "bandwidth", "overlap", "tick", "ready", "unwind"})
 _PARTS = frozenset({"root", "only", "without", "group", "placement", "traffic", "chunks", "auto_chunks"})
 SEARCH = frozenset({"seed", "tries", "symmetric", "time_limit", "jobs"})
@@ -36,7 +36,7 @@ def _make(request: Request) -> list[Plan]:
         )
     if request.auto_chunks:
         return [_fastest(request, place)]
-    return [_make_plan(request, place, as_integer("chunks", request.chunks or 1, 1, MOST_CHUNKS))]
+    return [_make_plan(request, place, as_integer("chunks", request.chunks or 1, 1, MAX_CHUNKS))]
 
 
 def _make_plan(request: Request, place: Topology | Fabric, units: int) -> Plan:
@@ -72,11 +72,11 @@ def _fastest(request: Request, place: Topology | Fabric) -> Plan:
     """Return the fastest plan over doubling numbers of chunks."""
     plans: list[Plan] = []
     best = 0
-    while len(plans) < best + 1 + _PATIENCE and 2 ** len(plans) <= _MOST_AUTO:
+    while len(plans) < best + 1 + _PATIENCE and 2 ** len(plans) <= _MAX_AUTO:
         plans.append(_make_plan(request.but(progress=None), place, 2 ** len(plans)))
         if plans[-1].claim["time"] < plans[best].claim["time"]:
             best = len(plans) - 1
-        if 2 * len(plans[-1].movement.table()["start"]) > _MOST_SENDS:
+        if 2 * len(plans[-1].movement.table()["start"]) > _MAX_SENDS:
             break
     tried = ", ".join(f"{2**at}: {format_time(plan.claim['time'])}" for at, plan in enumerate(plans))
     return plans[best].saying(f"{2**best} chunk{'s' * (best > 0)} of a block; tried were {tried}")

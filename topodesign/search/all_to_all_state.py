@@ -26,8 +26,8 @@ from topodesign.search.candidate import line_spec, product_spec
 if TYPE_CHECKING:
     from topodesign.topology.topology import Topology
 
-_MOST_FINE = 2**18  # nodes times links of what is priced within less than a percent: some seconds
-_MOST_LINE = 256  # nodes of the line graphs that are built and priced to close a size
+_MAX_FINE = 2**18  # nodes times links of what is priced within less than a percent: some seconds
+_MAX_LINE = 256  # nodes of the line graphs that are built and priced to close a size
 
 
 @dataclass(frozen=True)
@@ -180,7 +180,7 @@ def lines(state: ExchangeState, size: tuple[int, int], tolerance: Fraction = Fra
     all-to-all as often as the most links are parallel. Only of so few nodes that prices take seconds.
     """
     nodes, degree = size
-    bases = state.known((nodes // degree, degree)) if nodes % degree == 0 and nodes <= _MOST_LINE else []
+    bases = state.known((nodes // degree, degree)) if nodes % degree == 0 and nodes <= _MAX_LINE else []
     priced = {one.spec for one in state.known(size)}
     for one in bases:
         draft = None if str(spec := line_spec(parse(one.spec))) in priced else draft_spec(spec, degree)
@@ -196,7 +196,7 @@ def lines(state: ExchangeState, size: tuple[int, int], tolerance: Fraction = Fra
 
 def _finer(topology: Topology) -> Bounds | None:
     """Return a price with a gap below a percent, or None if that takes long."""
-    return price_topology(topology, gap=FINE) if topology.nodes**2 * topology.degree <= _MOST_FINE else None
+    return price_topology(topology, gap=FINE) if topology.nodes**2 * topology.degree <= _MAX_FINE else None
 
 
 def _most_parallel(spec: str) -> int:

@@ -73,7 +73,7 @@ def start_draft(
 
     None if it is not connected or needs far more steps than Moore's bound.
 
-    * ``topology``: regular, of degree 2 to ``MOST_PORTS`` of links; duplex if the target is.
+    * ``topology``: regular, of degree 2 to ``MAX_PORTS`` of links; duplex if the target is.
     * ``first_new``: number of the first node that was inserted.
     """
     ends = ends_of(topology, duplex=target.duplex)

@@ -26,13 +26,13 @@ from topodesign.base.spec import Spec, parse
 from topodesign.catalog.files import read_rows
 from topodesign.catalog.lookup import Catalog
 from topodesign.catalog.quality import least_runtime, runtime
-from topodesign.catalog.sizes import MOST_NODES
+from topodesign.catalog.sizes import MAX_NODES
 from topodesign.graphs.expansions.turn import turn
 from topodesign.pricing.closed_form import price_at_least
 from topodesign.search.candidate import Candidate
 from topodesign.search.close_sizes import SMOOTH
 from topodesign.search.resized import iterate_resized
-from topodesign.search.symmetric import MOST_LINKS, orbit_counts, search_cayley, search_symmetric
+from topodesign.search.symmetric import MAX_LINKS, orbit_counts, search_cayley, search_symmetric
 from topodesign.search.target import Found, Target, select_frontier, steps_of_most
 from topodesign.search.thinned_lines import without_nodes
 from topodesign.topology.library import build
@@ -45,17 +45,17 @@ POOR = Fraction(6, 5)  # times the bound from which on digraphs a few nodes away
 
 _WORK = 2**25  # what searches look at; a few seconds
 _SMALL = 10_000  # nodes of digraphs that are searched thoroughly: over all groups, and for the least bandwidth factor
-_MOST_LINKS, _WORK_TIMES_SQUARE = 2**23, 2**31
+_MAX_LINKS, _WORK_TIMES_SQUARE = 2**23, 2**31
 """Links of larger ones, and what searches of these look at, times the degree squared, since wide ones take longer."""
 _WIDE, _FEWEST_ORBITS, _FEWEST_OF_WIDE = 8, 4, 2
 """Degree from which on pricing an orbit takes long, and the fewest orbits: the fewer, the more alike the nodes look."""
-_MANY_ORBITS, _MOST_LIFTED = 3, 2**20
+_MANY_ORBITS, _MAX_LIFTED = 3, 2**20
 """How many numbers of orbits are searched, and how many times the links, if that is more than one."""
 _SCARCE, _WORK_ON_STEPS, _WORK_ON_MORE = 0.1, 2**30, 2**27
 """Scarcity up to which steps are looked for, how long, and how long for each number of more steps if that is vain."""
 _MORE = 8  # share of the steps that there are more then, but for one at least
 _MANY_BASES = 2  # sizes of bases of line graphs that are searched, the smallest ones
-MOST_PRICED, _WORK_PRICING = 2**31, 2**28
+MAX_PRICED, _WORK_PRICING = 2**31, 2**28
 """Links times nodes of what has no symmetry: some seconds; and of several of these together."""
 _NEXT_SIZES = 3  # multiples of the degree whose line graphs some nodes are taken out of
 _SPARE_DRAWS = 8  # of nodes that go or places that new ones get, where some do not fit
@@ -91,7 +91,7 @@ def search_beyond(
         if progress is not None and seconds is None:
             progress(place / len(sizes))
         known_of = list(costs(size))
-        if size.nodes * size.degree > _MOST_LIFTED:  # a long search, which very good line graphs make needless
+        if size.nodes * size.degree > _MAX_LIFTED:  # a long search, which very good line graphs make needless
             lines = (_bound_line_graph(one.cost, fewer, size) for fewer, some in found.items() for one in some)
             known_of += (one for one in lines if one.bandwidth <= _FINE)
         lifts = search_size(size, _WORK // len(sizes), seed=seed, known=known_of)
@@ -113,10 +113,10 @@ def _sizes(target: Target) -> list[Target]:
     """Return the size and its line graph bases outside the catalog."""
     sizes = [target]
     fewer, rest = divmod(target.nodes, target.degree)
-    while not target.duplex and target.degree > 1 and not rest and fewer > MOST_NODES:
+    while not target.duplex and target.degree > 1 and not rest and fewer > MAX_NODES:
         sizes.append(replace(target, nodes=fewer))
         fewer, rest = divmod(fewer, target.degree)
-    return [size for size in [sizes[0], *sizes[1:][-_MANY_BASES:]] if size.degree <= MOST_LINKS]
+    return [size for size in [sizes[0], *sizes[1:][-_MANY_BASES:]] if size.degree <= MAX_LINKS]
 
 
 def search_size(size: Target, work: int, *, seed: int = 0, known: Sequence[Cost] = ()) -> list[Found]:
@@ -125,7 +125,7 @@ def search_size(size: Target, work: int, *, seed: int = 0, known: Sequence[Cost]
     Small sizes are searched for all kinds of symmetric digraphs, others for lifts of some numbers of orbits.
     """
     nodes, degree = size.size
-    if nodes * degree > _MOST_LINKS or degree < (3 if size.duplex else 2):  # or only rings
+    if nodes * degree > _MAX_LINKS or degree < (3 if size.duplex else 2):  # or only rings
         return []
     fewest = _FEWEST_ORBITS if degree < _WIDE else _FEWEST_OF_WIDE
     all_counts = [1, *orbit_counts(nodes, degree)]
@@ -141,7 +141,7 @@ def search_size(size: Target, work: int, *, seed: int = 0, known: Sequence[Cost]
         return [*found, *search_symmetric(size, work, seed=seed, known=known)]
     if good(known):
         return found
-    orbits = counts[: max(1, _MOST_LIFTED // (nodes * degree))]
+    orbits = counts[: max(1, _MAX_LIFTED // (nodes * degree))]
     work = _WORK_TIMES_SQUARE // degree**2
     return [*found, *search_symmetric(size, work, orbits=orbits, seed=seed, known=known, enough=GOOD)]
 
@@ -172,7 +172,7 @@ def few_away(
     For sizes that are served poorly.
     """
     nodes, degree = target.size
-    if nodes * nodes * degree > MOST_PRICED or degree > MOST_LINKS:
+    if nodes * nodes * degree > MAX_PRICED or degree > MAX_LINKS:
         return
     if not target.duplex and nodes % degree and nodes * nodes * degree <= _WORK_PRICING:
         yield from _thin_lines(target, front, bases, seed)
@@ -183,7 +183,7 @@ def few_away(
     near = {replace(target, nodes=fold * fewer) for fewer in {nodes // fold, -(-nodes // fold)}} - {target}
     work = nodes * nodes * degree
     times = max(1, _WORK_PRICING // work)
-    for size in sorted(near, key=lambda one: abs(one.nodes - nodes))[: MOST_PRICED // work]:
+    for size in sorted(near, key=lambda one: abs(one.nodes - nodes))[: MAX_PRICED // work]:
         known = [(runtime(one.mean), str(one.spec)) for one in bases(size)]
         lifts = search_size(size, _WORK // len(near), seed=seed) if target.duplex else ()
         known += [(runtime(one.cost), str(one.spec)) for one in lifts]
@@ -195,7 +195,7 @@ def few_away(
 def remove_node(target: Target, base: Candidate, seed: int) -> Iterator[tuple[Spec, Topology]]:
     """Yield a topology of one node more without a random node, neighbours joined."""
     work = target.nodes**2 * target.degree
-    if work > MOST_PRICED:
+    if work > MAX_PRICED:
         return
     rng = np.random.Generator(np.random.PCG64([seed, *target.size, target.duplex]))
     for made in iterate_resized(build(base.spec), target, max(1, _WORK_PRICING // work), rng):
@@ -221,7 +221,7 @@ def _thin_lines(
 
 
 _REACH = 32  # sizes whose digits are tried are so many nodes away, at most,
-_MOST_TRIED = 64  # and so many digraphs are made of these digits,
+_MAX_TRIED = 64  # and so many digraphs are made of these digits,
 _GLANCE, _SOURCES = 4, 32  # of which a few nodes are looked at, and more where these show too little
 
 
@@ -248,7 +248,7 @@ def with_digits(target: Target, catalog: Catalog, fastest: Fraction | None) -> T
     may be faster by some than ``fastest``, seconds of an allreduce.
     """
     nodes, degree = target.size
-    if target.duplex or degree not in catalog.degrees or nodes * nodes * degree > MOST_PRICED:
+    if target.duplex or degree not in catalog.degrees or nodes * nodes * degree > MAX_PRICED:
         return None
     least = Fraction(nodes - 1, nodes)
     if fastest is not None and runtime(Cost(digits(nodes, degree), GOOD * least)) >= fastest:
@@ -276,12 +276,12 @@ def with_digits(target: Target, catalog: Catalog, fastest: Fraction | None) -> T
 def _drafts(target: Target, catalog: Catalog) -> Iterator[Topology]:
     nodes, degree = target.size
     fewer = nodes
-    while fewer > MOST_NODES:
+    while fewer > MAX_NODES:
         fewer = round(fewer / degree)
     rows = read_rows(catalog.directory, degree, fewer - _REACH, fewer + _REACH)
     near = sorted(rows, key=lambda row: abs(row.nodes - fewer))
     bases = dict.fromkeys(spec for row in near if (spec := _resize_spec(parse(row.spec), nodes)))
-    for base in itertools.islice(bases, _MOST_TRIED // 2):
+    for base in itertools.islice(bases, _MAX_TRIED // 2):
         try:
             topology = build(base)
             made = [turn(topology, 0, places) for places in (1, 2)]

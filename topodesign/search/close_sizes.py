@@ -17,7 +17,7 @@ from topodesign.base.units import format_time
 from topodesign.catalog.files import read_prices, read_rows
 from topodesign.catalog.lookup import Catalog
 from topodesign.catalog.rows import Row
-from topodesign.catalog.sizes import MOST_NODES
+from topodesign.catalog.sizes import MAX_NODES
 from topodesign.pricing.workload import Workload
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ def better_multiple(catalog: Catalog, front: Sequence[Candidate], target: Target
     while nodes + reach >= 3 * fold and time >= _WORTH * bound and not (target.duplex and steps):
         first, last = -(-(nodes - reach) // fold), (nodes + reach) // fold
         if steps:
-            last = min(last, MOST_NODES)
+            last = min(last, MAX_NODES)
         for row in read_rows(catalog.directory, degree, first, last) if first <= last else ():
             if (row.deferred and steps) or (target.duplex and not row.duplex):
                 continue  # the theorem is about SPFF

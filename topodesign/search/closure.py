@@ -45,9 +45,9 @@ TOLERANCE = Fraction(1, 100)
 """By how much an operation may beat the rows of a size in a catalog that counts as closed."""
 WORTH_KEEPING = Fraction(1, 1000)
 """The same for what is kept: below that a row is not worth its spec."""
-_MOST_WORK = 2**32  # steps times receivers times links of a deferred schedule that is looked for: half a minute
+_MAX_WORK = 2**32  # steps times receivers times links of a deferred schedule that is looked for: half a minute
 _WORK_A_SECOND = 2**27  # of that, about, on one core
-_MOST_PARALLEL = 8
+_MAX_PARALLEL = 8
 _DRAWS, _PRICED = 128, 6  # nodes without which a topology is looked at, and of how many of these it is priced
 _IDLE, _LINE, _PARALLEL = "spare", "line", "parallel"
 
@@ -303,7 +303,7 @@ def without_a_node(state: SearchState, target: Target, seconds: float | None = N
     while runtime(Cost(steps, optimum)) >= runtime(own.mean):
         steps -= 1
     gain, rng = 0.0, np.random.Generator(np.random.PCG64([*target.size, target.duplex]))
-    work = _MOST_WORK if seconds is None else min(_MOST_WORK, int(max(0.0, seconds) * _WORK_A_SECOND))
+    work = _MAX_WORK if seconds is None else min(_MAX_WORK, int(max(0.0, seconds) * _WORK_A_SECOND))
     fit = (made for made in iterate_resized(base.build(), target, _DRAWS, rng) if not pairs_too_far(made, steps))
     for made in itertools.islice(fit, _PRICED):
         spec = made.spec
@@ -344,7 +344,7 @@ def offers(row: Row, wanted: Callable[[Target], bool], *, lifted: bool = False) 
         return
     if wanted(longer):
         yield Offer(longer, Cost(mean.steps + 1, mean.bandwidth + Fraction(1, nodes)), _LINE, row)
-    for times in range(2, _MOST_PARALLEL + 1):
+    for times in range(2, _MAX_PARALLEL + 1):
         if wanted(trunks := Target(nodes, times * degree, row.duplex)):
             yield Offer(trunks, mean, _PARALLEL, row)
 
@@ -360,7 +360,7 @@ def keep(state: SearchState, offer: Offer) -> int:
     rows = [row]
     topology = row.build()
     if row.mean.bandwidth > lower_bound(*target.size).bandwidth and not explain_no_deferral(
-        topology, row.cost.steps, _MOST_WORK
+        topology, row.cost.steps, _MAX_WORK
     ):
         state.deferred.add(row.either_way)
         with contextlib.suppress(TooLargeError, TopologyError):  # for which there are none

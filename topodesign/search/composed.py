@@ -24,7 +24,7 @@ from topodesign.catalog.idle import with_idle_ports
 from topodesign.catalog.lookup import Catalog
 from topodesign.catalog.quality import runtime
 from topodesign.catalog.rows import Row
-from topodesign.catalog.sizes import MOST_NODES, covers
+from topodesign.catalog.sizes import MAX_NODES, covers
 from topodesign.graphs import FAMILIES
 from topodesign.graphs.expansions.expansion import Base
 from topodesign.graphs.expansions.line import line
@@ -46,17 +46,17 @@ from topodesign.search.target import Found, Target
 from topodesign.topology.library import build
 from topodesign.topology.topology import Topology
 
-_MOST_BUILT = 2**23  # links of topologies that are built and priced
-_MOST_REBUILT = 2**20  # links of those that are, where a theorem gives the price as exactly
-_MOST_WORK = 2**29  # links times sources that one topology is priced with: a second or two
-_MOST_CHECKED = 2**23  # links times generators of automorphisms that are looked up: about a second
-_MOST_RETURNS = 2**26
+_MAX_BUILT = 2**23  # links of topologies that are built and priced
+_MAX_REBUILT = 2**20  # links of those that are, where a theorem gives the price as exactly
+_MAX_WORK = 2**29  # links times sources that one topology is priced with: a second or two
+_MAX_CHECKED = 2**23  # links times generators of automorphisms that are looked up: about a second
+_MAX_RETURNS = 2**26
 """Links times sources of bases of line graphs that are looked at for how soon walks come back: about a second."""
-_MOST_FAMILY = 2**21  # links of members of families that are built to see how symmetric they are
+_MAX_FAMILY = 2**21  # links of members of families that are built to see how symmetric they are
 _PER_FAMILY = 2
 _COMMUTING = {"biring", "circulant", "dicirculant", "torus", "twistedtorus", "uniring"}  # links lead on in any order
 _TRIED = 4  # candidates of a kind without a closed form that are built
-_MOST_RING = 8  # nodes of one-way rings that are factors
+_MAX_RING = 8  # nodes of one-way rings that are factors
 
 
 def compose_frontier(
@@ -157,7 +157,7 @@ class _Shelf:
             claimed = waiting[0]
             known.add(str(claimed.spec))
             tell(progress, 1 - len(waiting) / (len(known) + len(waiting)))
-            many = self.target.nodes * self.target.degree > _MOST_REBUILT
+            many = self.target.nodes * self.target.degree > _MAX_REBUILT
             settled = _exact(claimed) if many else claimed
             if settled.basis is not Basis.THEOREM or not many:
                 settled = _from_links(claimed.spec, self.target) or _exact(claimed)
@@ -225,7 +225,7 @@ class _Composer:
         These are the best few of each kind, which sizes and symmetry tell.
         """
         nodes, degree = target.nodes, target.degree
-        if nodes * degree > _MOST_BUILT:
+        if nodes * degree > _MAX_BUILT:
             return
         for copies in (n for n in range(2, degree) if degree % n == 0 and nodes % n == 0):
             smaller = Target(nodes // copies, degree // copies, target.duplex)
@@ -239,7 +239,7 @@ class _Composer:
             bases = sorted(self.by_theorem(replace(target, degree=degree // 2, duplex=False)), key=lambda one: one.rank)
             for base in _frontier(bases)[:_TRIED]:
                 yield Spec("bidirect", (base.spec,)), 0, None
-        if nodes * degree <= _MOST_FAMILY:
+        if nodes * degree <= _MAX_FAMILY:
             for family in FAMILIES:
                 if family.name not in {"genkautz", "genkautzjoined"}:
                     least = commuting_bound(nodes, degree) if family.name in _COMMUTING else 0
@@ -264,9 +264,9 @@ class _Composer:
         for steps, text in self._factors(target):
             best = steps if best is None else min(best, steps)
             yield steps, parse(text)
-        if nodes <= MOST_NODES and best is not None:
+        if nodes <= MAX_NODES and best is not None:
             return  # the catalog knows products of its sizes
-        for first in (n for n in range(2, min(nodes // 2, MOST_NODES) + 1) if nodes % n == 0):
+        for first in (n for n in range(2, min(nodes // 2, MAX_NODES) + 1) if nodes % n == 0):
             for share in range(1, degree):
                 one, other = Target(first, share, duplex), Target(nodes // first, degree - share, duplex)
                 if not (_possible(one) and _possible(other)):
@@ -291,7 +291,7 @@ class _Composer:
         nodes, degree = target.nodes, target.degree
         if degree == nodes - 1:
             yield 1, f"complete({nodes})"
-        elif degree == 1 and nodes <= _MOST_RING and not target.duplex:
+        elif degree == 1 and nodes <= _MAX_RING and not target.duplex:
             yield nodes - 1, f"uniring(1,{nodes})"
         for row in self.rows(nodes, degree):
             if row.cost.bandwidth == Fraction(nodes - 1, nodes) and (row.duplex or not target.duplex):
@@ -369,13 +369,13 @@ def _has_many_orbits(spec: Spec, links: int) -> bool:
         inner = inner.args[0]
     if not isinstance(inner, Spec) or inner.name != "genkautz":
         return False
-    return orbits(*(one for one in inner.args if isinstance(one, int))) * links > _MOST_WORK
+    return orbits(*(one for one in inner.args if isinstance(one, int))) * links > _MAX_WORK
 
 
 def _build(spec: Spec, target: Target) -> Topology | None:
     """Build a topology; None if too large, of many orbits or another size."""
     links = target.nodes * target.degree
-    if links > _MOST_BUILT or _has_many_orbits(spec, links):
+    if links > _MAX_BUILT or _has_many_orbits(spec, links):
         return None
     try:
         topology = build(spec)
@@ -405,7 +405,7 @@ def _orient(spec: Spec, topology: Topology, there: Cost, back: Cost) -> Candidat
 def _can_be_priced(topology: Topology, target: Target) -> bool:
     """Return whether a topology has the size, and few enough orbits."""
     fits = (topology.nodes, topology.degree) == (target.nodes, target.degree)
-    return fits and work_to_price(topology) <= _MOST_WORK and (topology.is_duplex or not target.duplex)
+    return fits and work_to_price(topology) <= _MAX_WORK and (topology.is_duplex or not target.duplex)
 
 
 def work_to_price(topology: Topology) -> int:
@@ -419,7 +419,7 @@ def _proven(topology: Topology) -> bool:
     symmetry = topology.symmetry
     if symmetry is None or len(symmetry.representatives) == topology.nodes:
         return True
-    if len(topology.src) > _MOST_CHECKED // 2 or len(topology.src) * len(symmetry.generators) > _MOST_CHECKED:
+    if len(topology.src) > _MAX_CHECKED // 2 or len(topology.src) * len(symmetry.generators) > _MAX_CHECKED:
         return False
     symmetry.check(topology)
     return True
@@ -432,7 +432,7 @@ def _exact(claimed: Candidate) -> Candidate:
         return claimed
     times = spec.args[1] if len(spec.args) > 1 and isinstance(spec.args[1], int) else 1
     topology = build(spec.args[0])
-    if work_to_price(topology) > _MOST_RETURNS:
+    if work_to_price(topology) > _MAX_RETURNS:
         return claimed
     both = (Base(one, claimed.cost) for one in (topology, topology.transpose()))
     claims = (line.claim(base, times) for base in both)

@@ -28,13 +28,13 @@ from topodesign.graphs.expansions.cover import cover
 from topodesign.graphs.expansions.turn import turn
 from topodesign.pricing.closed_form import price_at_least
 from topodesign.search.link_kernels import PART
-from topodesign.search.links import MOST_PORTS, aim_at_last, anneal_links, ends_of
+from topodesign.search.links import MAX_PORTS, aim_at_last, anneal_links, ends_of
 from topodesign.search.resized import iterate_resized
 from topodesign.search.target import Target
 from topodesign.topology.topology import IntArray, Topology
 
 _FARTHEST = 3  # times d by which digits are moved at most
-_MOST_NODES = 2**13  # more are not searched, since memory is for the square of them
+_MAX_NODES = 2**13  # more are not searched, since memory is for the square of them
 _SHARE = 2  # near links are those of at most N / (2d)
 _SOURCES = 32  # nodes that wide digraphs are priced from
 _WINDOWS, _CARRIED = 2, Fraction(1, 4)
@@ -78,7 +78,7 @@ def search_congruential(target: Target, steps: int, tries: int, *, seed: int = 0
     Returns: the most promising ones, best first; none if no candidate has so few steps.
     """
     nodes, degree = target.nodes, target.degree
-    if target.duplex or degree < 2 or steps < 2 or degree**steps < nodes or not 2 * degree < nodes <= _MOST_NODES:
+    if target.duplex or degree < 2 or steps < 2 or degree**steps < nodes or not 2 * degree < nodes <= _MAX_NODES:
         return []
     rng = np.random.Generator(np.random.PCG64([seed, nodes, degree, steps]))
     best: list[tuple[Fraction, int, Topology]] = []
@@ -167,7 +167,7 @@ def _score(topology: Topology, steps: int) -> Fraction | None:
     Of few ports those of the last steps count, which deferred schedules cannot spread; of more the price by SPFF of
     some nodes.
     """
-    if topology.degree <= MOST_PORTS:
+    if topology.degree <= MAX_PORTS:
         above = above_goals(topology, steps)
         return None if above is None else Fraction(above)
     try:

@@ -19,11 +19,11 @@ from topodesign.base.spec import LONGEST_SPEC, Spec
 from topodesign.search.cycle_kernels import Cycles, bring_near, join
 from topodesign.search.target import Target
 
-MOST_NODES = 2048
-_MOST_CYCLES = 64  # of so many a word says which are near
+MAX_NODES = 2048
+_MAX_CYCLES = 64  # of so many a word says which are near
 _FEWEST_CYCLES = 3  # two cycles have few different ways between them, as all turns commute
 _SHORTEST = 8  # of the full cycles
-_MOST_SHORTER = 6
+_MAX_SHORTER = 6
 
 
 @functools.lru_cache(maxsize=1024)
@@ -33,7 +33,7 @@ def cycles_of(target: Target) -> dict[int, tuple[int, ...]]:
     The full ones, then the fewest shorter ones.
     """
     nodes, degree = target.size
-    if not target.duplex or degree < 3 or not degree < nodes <= MOST_NODES:
+    if not target.duplex or degree < 3 or not degree < nodes <= MAX_NODES:
         return {}
     if keeps_port_free(nodes, degree, duplex=True):
         return {}
@@ -46,7 +46,7 @@ def cycles_of(target: Target) -> dict[int, tuple[int, ...]]:
                 continue
             lengths = (p,) * full + rest
             known = chosen.get(len(lengths))
-            if len(lengths) <= _MOST_CYCLES and (known is None or known.count(known[0]) <= full):
+            if len(lengths) <= _MAX_CYCLES and (known is None or known.count(known[0]) <= full):
                 chosen[len(lengths)] = lengths
             break
     return dict(sorted(chosen.items()))
@@ -67,7 +67,7 @@ def _fewest(total: int, parts: list[int]) -> tuple[int, ...] | None:
         return ()
     if not parts or total % math.gcd(*parts):
         return None
-    for count in range(-(-total // parts[0]), min(_MOST_SHORTER, total // parts[-1]) + 1):
+    for count in range(-(-total // parts[0]), min(_MAX_SHORTER, total // parts[-1]) + 1):
         for chosen in itertools.combinations_with_replacement(parts, count):
             if sum(chosen) == total:
                 return chosen

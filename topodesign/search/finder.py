@@ -48,8 +48,8 @@ from topodesign.topology.topology import Topology
 Search = Callable[[Target, Sequence[Cost]], Iterable[Found]]
 
 _SAMPLE = 8
-_MOST_WORK = 2**28  # links times sources that are priced even of larger topologies; about a second
-_LARGEST_SPARED, _MOST_SPARE = 64, 8
+_MAX_WORK = 2**28  # links times sources that are priced even of larger topologies; about a second
+_LARGEST_SPARED, _MAX_SPARE = 64, 8
 """Sizes up to the first number, which all larger ones build on, keep up to the second number of spare candidates."""
 _SMALL_PRODUCT = 256
 """Products of factors that are not both bandwidth-optimal have no closed form and are tried up to this many nodes."""
@@ -134,7 +134,7 @@ class _Shelf:
             gap = least.bandwidth - other.mean.bandwidth
             if other.mean.steps <= least.steps and gap >= slack and (gap > 0 or other.mean.steps < least.steps):
                 return True
-        full = len(self.spare) == _MOST_SPARE and is_dominated(self.front, least)
+        full = len(self.spare) == _MAX_SPARE and is_dominated(self.front, least)
         return full and precedence(self.spare[-1].mean) < precedence(least)
 
     def put(self, candidate: Candidate) -> None:
@@ -148,7 +148,7 @@ class _Shelf:
         spare = [one for one in (*self.spare, *dropped) if not self.useless(one.mean)]
         spare.sort(key=lambda one: (precedence(one.mean), one.duplex, one.rank))  # the frontier prefers duplex ones
         different = {one.looks: one for one in reversed((*self.front, *spare))}
-        self.spare = [one for one in spare if different[one.looks] is one][:_MOST_SPARE]
+        self.spare = [one for one in spare if different[one.looks] is one][:_MAX_SPARE]
 
 
 class Finder:
@@ -385,7 +385,7 @@ def _offer(shelf: _Shelf, option: _Plain | _Expanded, topology: Topology) -> Non
     """Price a topology and keep it, unless some of its nodes rule it out."""
     if shelf.finished or any(kept.spec == option.spec for kept in (*shelf.front, *shelf.spare)):
         return
-    if topology.nodes <= LARGEST_PRICED or len(_sources(topology)) * len(topology.src) <= _MOST_WORK:
+    if topology.nodes <= LARGEST_PRICED or len(_sources(topology)) * len(topology.src) <= _MAX_WORK:
         with contextlib.suppress(DisconnectedError):  # a family member that is not connected
             cost = _price_unless(lambda least: shelf.useless(shelf.least(least)), topology)
             if cost is not None:

@@ -22,9 +22,9 @@ from topodesign.topology.groups import Group, abelian, affine, cyclic, dicyclic,
 
 _LARGEST_LISTED = 10_000
 """Orders up to this have all groups; the tables of larger ones would fill the memory but for those with few cosets."""
-_MOST_COSETS, _MOST_PLACES = 64, 2**22
+_MAX_COSETS, _MAX_PLACES = 64, 2**22
 """Cosets of a cyclic normal subgroup, in larger ones, and these times the order, which tables take eight bytes for."""
-_MOST_GROUPS = 40  # of an order, if it is large
+_MAX_GROUPS = 40  # of an order, if it is large
 
 
 @functools.lru_cache(maxsize=4096)
@@ -36,7 +36,7 @@ def groups_to_search(order: int) -> list[Group]:
     Of large orders metacyclic ones alone, with few cosets of a cyclic normal subgroup.
     """
     if order > _LARGEST_LISTED:
-        return groups_of_order(order)[:_MOST_GROUPS]
+        return groups_of_order(order)[:_MAX_GROUPS]
     pairs = itertools.zip_longest(groups_of_order(order), further_groups(order))
     mixed = [base for pair in pairs for base in pair if base is not None]
     return mixed + [abelian(*sizes) for sizes in _abelian_types(order, 1) if len(sizes) > 2]
@@ -83,7 +83,7 @@ def _is_proper_prime_power(q: int) -> bool:
 
 def _metacyclic_parameters(order: int) -> Iterator[tuple[int, int, int]]:
     """Yield (n, m, r) of Z_n : Z_m, one r per subgroup of units."""
-    most = order if order <= _LARGEST_LISTED else min(_MOST_COSETS, _MOST_PLACES // order)
+    most = order if order <= _LARGEST_LISTED else min(_MAX_COSETS, _MAX_PLACES // order)
     for m in (m for m in range(1, most + 1) if order % m == 0):
         n = order // m
         if m > 1 and n < 2:

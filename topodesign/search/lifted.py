@@ -12,7 +12,7 @@ from topodesign.search.cosets import Numbered
 from topodesign.topology.groups import Group
 from topodesign.topology.topology import IntArray
 
-MOST_VOLTAGES = 256  # a spec has room for twice as many numbers
+MAX_VOLTAGES = 256  # a spec has room for twice as many numbers
 LARGEST_TWISTED = 10_000  # of larger groups it would take long to list the units
 
 

@@ -36,7 +36,7 @@ _OVERHEAD = 8  # what a row takes beside its words, in words
 _FEW_WORDS = 2  # of rows that are united word by word; longer ones are row by row
 _LOOKED_AT = 8  # of so many nodes with one more the one with the fullest link is taken, to change links on its ways
 _NEAR = 8  # nodes whose numbers differ by so much at most are exchanged with each other more often
-_MOST_TOUCHED = 8  # ends of two exchanges
+_MAX_TOUCHED = 8  # ends of two exchanges
 
 
 class Ends(NamedTuple):
@@ -218,7 +218,7 @@ def _fits(ends: Ends, end: int) -> bool:
 def mend(ends: Ends, tries: int, state: Masks) -> int:
     """Exchange links to remove invalid ones; return how many remain."""
     nodes, starts = len(ends.out) // ends.order, _starts(ends)
-    touched, before = np.zeros(_MOST_TOUCHED, np.int64), np.zeros((_MOST_TOUCHED, 3), np.int64)
+    touched, before = np.zeros(_MAX_TOUCHED, np.int64), np.zeros((_MAX_TOUCHED, 3), np.int64)
     total = 0
     for node in range(nodes):
         total += _faults(ends, node)

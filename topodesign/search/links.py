@@ -20,8 +20,8 @@ from topodesign.search.target import Target
 from topodesign.topology.groups import group
 from topodesign.topology.topology import IntArray, Topology
 
-MOST_WRITTEN = 1500  # links of graphs that are written out link by link
-MOST_PORTS = 8  # degrees up to this have loads that count: of every set of links
+MAX_WRITTEN = 1500  # links of graphs that are written out link by link
+MAX_PORTS = 8  # degrees up to this have loads that count: of every set of links
 UNIT = PART * 2**16  # energy of one shard over a link, where loads count by layers
 _MENDING = 64  # exchanges for each end of a link, to get rid of parallel links
 _SHARPNESS = 4  # one shard more per port weighs as much as 2**4 sources with one less
@@ -205,7 +205,7 @@ def spec_of_ends(ends: Ends) -> Spec | None:
     nodes, degree = ends.out.shape
     order, starts = ends.order, ends.out.size // ends.order
     if order == 1:
-        return spec_of_links(ends.out) if ends.out.size <= MOST_WRITTEN else None
+        return spec_of_links(ends.out) if ends.out.size <= MAX_WRITTEN else None
     if order == nodes:
         elements = sorted(ends.turn[:starts].tolist())
         return cayley_spec(group(Spec("cyclic", (nodes,))), elements, duplex=ends.into is ends.out)

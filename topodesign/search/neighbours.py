@@ -21,7 +21,7 @@ from topodesign.base.errors import DisconnectedError
 from topodesign.graphs.expansions.line import line
 from topodesign.pricing.closed_form import price
 from topodesign.search.annealing import Draft, anneal_draft, start_draft
-from topodesign.search.links import MOST_PORTS
+from topodesign.search.links import MAX_PORTS
 from topodesign.search.order_degree import orbits_to_search, search_low_distances
 from topodesign.search.resized import iterate_resized
 from topodesign.search.target import Found, Target, select_frontier
@@ -33,7 +33,7 @@ REACH = 8  # nodes that are inserted or deleted at most
 _COMPACT_BASES = 4  # compact digraphs to start from, those of the nearest sizes that have any
 _BEST_BASES, _ANNEALED = 6, 2  # bases that are tried more often, and drafts that are made better
 _STARTS_SHARE = 3  # what part of the work, at most, the first starts take
-_MOST_STARTS = 64
+_MAX_STARTS = 64
 _STEP = Fraction(119, 1000)
 """Bandwidth factor that a step is worth when starts are compared: 10us against 1 MiB at 100 Gbps."""
 _MANY = 10  # pairs of nodes too far apart that make it likely that some will stay so
@@ -45,7 +45,7 @@ def search_neighbours(
 ) -> list[Found]:
     """Search digraphs made of close sizes by inserting or deleting nodes.
 
-    * ``target``: the size; degrees beyond ``MOST_PORTS`` are left alone, unless they keep a port free: then what is
+    * ``target``: the size; degrees beyond ``MAX_PORTS`` are left alone, unless they keep a port free: then what is
       made of the bases is priced as it is.
     * ``bases``: topologies of its degree with at most ``REACH`` nodes more or less; those that are not regular or have
       no spec are passed over. Compact digraphs of the nearest sizes are tried in any case.
@@ -55,9 +55,9 @@ def search_neighbours(
     Returns: what no other found or known one dominates, by steps.
     """
     few = 3 if target.duplex else 2
-    if target.degree > MOST_PORTS and keeps_port_free(*target.size, duplex=target.duplex):
+    if target.degree > MAX_PORTS and keeps_port_free(*target.size, duplex=target.duplex):
         return select_frontier(_vary_bases(target, bases, work, seed), known)
-    if not few <= target.degree <= MOST_PORTS or target.nodes <= 2 * target.degree:
+    if not few <= target.degree <= MAX_PORTS or target.nodes <= 2 * target.degree:
         return []
     rng = np.random.Generator(np.random.PCG64([seed, *target.size, target.duplex]))
     near = itertools.islice(_compact_neighbours(target, seed), _COMPACT_BASES)
@@ -73,7 +73,7 @@ def search_neighbours(
             drafts.append(draft)
             ranked.append((_rank(draft), len(ranked), base))
     for _, _, base in sorted(ranked, key=lambda one: one[:2])[:_BEST_BASES]:
-        again = min(_MOST_STARTS, left // (2 * _BEST_BASES * max(one.work for one in drafts)))
+        again = min(_MAX_STARTS, left // (2 * _BEST_BASES * max(one.work for one in drafts)))
         for draft in _drafts(base, target, again, rng):
             left -= draft.work
             drafts.append(draft)
@@ -90,7 +90,7 @@ def _vary_bases(target: Target, bases: Sequence[Topology], work: int, seed: int)
     usable = [base for base in bases if _serves(base, target)]
     times = work // max(1, len(usable) * target.nodes * target.degree * _PRICING)
     for base in usable:
-        for made in iterate_resized(base, target, max(1, min(_MOST_STARTS, times)), rng):
+        for made in iterate_resized(base, target, max(1, min(_MAX_STARTS, times)), rng):
             if made.spec is not None:
                 with contextlib.suppress(DisconnectedError):
                     yield Found(made.spec, price(made))

@@ -20,7 +20,7 @@ import numpy as np
 from topodesign.base.cost import keeps_port_free, least_distances
 from topodesign.base.spec import LONGEST_SPEC, Spec
 from topodesign.search.links import (
-    MOST_WRITTEN,
+    MAX_WRITTEN,
     aim_at_distances,
     anneal_links,
     ends_of,
@@ -36,8 +36,8 @@ from topodesign.search.target import Target, steps_of_most
 from topodesign.topology.library import build
 from topodesign.topology.topology import Topology
 
-MOST_NODES = 2048
-_MOST_NUMBERS = 2400  # that say what a lift is
+MAX_NODES = 2048
+_MAX_NUMBERS = 2400  # that say what a lift is
 _WEIGHT = 4  # of a pair that is too far apart, in steps
 _HOT, _WARM = 128, 32
 """256 times the worsening that is let pass at first, for each step and neighbour; and where a rotation is given up."""
@@ -58,13 +58,13 @@ def orders(nodes: int, degree: int, *, duplex: bool = True) -> list[int]:
     All nodes, which stands for no rotation, is among them where such a graph has a spec.
     """
     if keeps_port_free(nodes, degree, duplex=duplex):
-        return [nodes] if nodes * degree <= MOST_WRITTEN else []
+        return [nodes] if nodes * degree <= MAX_WRITTEN else []
     return [
         orbits
         for orbits in range(1, nodes + 1)
         if nodes % orbits == 0
         and (not duplex or orbits * degree % 2 == 0 or nodes // orbits % 2 == 0)
-        and (nodes * degree <= MOST_WRITTEN if orbits == nodes else 2 * orbits * degree <= _MOST_NUMBERS)
+        and (nodes * degree <= MAX_WRITTEN if orbits == nodes else 2 * orbits * degree <= _MAX_NUMBERS)
     ]
 
 
@@ -118,8 +118,8 @@ def _length(spec: Spec) -> int:
     return len(str(spec))
 
 
-_WORK, _MOST_TIMES = 3 * 10**7, 6  # of a first turn, a tenth of a second, and how often at most it is doubled
-_MOST, _MIDDLE, _COUNTS = 32, 8, 4
+_WORK, _MAX_TIMES = 3 * 10**7, 6  # of a first turn, a tenth of a second, and how often at most it is doubled
+_MAX, _MIDDLE, _COUNTS = 32, 8, 4
 """Numbers of orbits under a rotation: the most, what is tried first, and how many are tried."""
 _FREE = 400  # nodes of the largest topologies that are searched without a rotation
 _LARGEST = 2**13  # nodes
@@ -139,7 +139,7 @@ def orbits_to_search(target: Target) -> list[int]:
     if not is_searched(target):
         return []
     counts = orders(nodes, degree, duplex=target.duplex)
-    several = [m for m in counts if m <= min(_MOST, nodes - 1)]
+    several = [m for m in counts if m <= min(_MAX, nodes - 1)]
     several.sort(key=lambda m: max(m, _MIDDLE) / min(m, _MIDDLE))
     return several[:_COUNTS] + [m for m in counts if m == nodes <= _FREE]
 
@@ -163,6 +163,6 @@ def search_near(target: Target, base: Topology, turn: int, *, seed: int = 0) -> 
 def _search_orbits(target: Target, orbits: int, turn: int, start: Topology | None, seed: int) -> Spec | None:
     most = steps_of_most(target, _RARE)
     steps = max(2, steps_of_most(target, _RARE * target.nodes), most - turn % 2)
-    work = _WORK << min(turn, _MOST_TIMES)
+    work = _WORK << min(turn, _MAX_TIMES)
     found = search_order_degree(target, steps, work, orbits=orbits, start=start, seed=seed)
     return None if found is None else found.spec

@@ -29,7 +29,7 @@ from topodesign.search.cosets import Numbered, number_group
 from topodesign.search.groups import groups_to_search
 from topodesign.search.lifted import (
     LARGEST_TWISTED,
-    MOST_VOLTAGES,
+    MAX_VOLTAGES,
     Links,
     duplex_base,
     make_twisted_base,
@@ -38,14 +38,14 @@ from topodesign.search.lifted import (
 )
 from topodesign.search.screening_kernels import work_of_screening
 from topodesign.search.target import Found, Target, select_frontier
-from topodesign.search.voltage_kernels import MOST_STEPS, Base, anneal_lifts, try_sets
+from topodesign.search.voltage_kernels import MAX_STEPS, Base, anneal_lifts, try_sets
 from topodesign.topology.groups import Group
 from topodesign.topology.topology import IntArray
 
-MOST_LINKS = 16  # degrees up to this are searched
-MOST_ORBITS = 64  # lifts of bases with up to so many nodes are searched
+MAX_LINKS = 16  # degrees up to this are searched
+MAX_ORBITS = 64  # lifts of bases with up to so many nodes are searched
 _FEW_ORBITS = 12  # all numbers of orbits up to this share a budget
-_MOST_COUNTS = 4  # and if these are fewer, so many with larger ones
+_MAX_COUNTS = 4  # and if these are fewer, so many with larger ones
 _TURN = 384  # walks through all links in one turn
 _FEWEST_TURNS = 12  # that a budget of work is cut into
 _TRIES = 100  # changes from a random start to the end, for each link of the base
@@ -127,9 +127,9 @@ def search_symmetric(
 
 def orbit_counts(nodes: int, degree: int) -> list[int]:
     """Return the orbit numbers m > 1 of lifts worth searching, ascending."""
-    most = min(MOST_ORBITS, MOST_VOLTAGES // degree, nodes // 3)
+    most = min(MAX_ORBITS, MAX_VOLTAGES // degree, nodes // 3)
     counts = [m for m in range(2, most + 1) if nodes % m == 0]
-    return [m for place, m in enumerate(counts) if m <= _FEW_ORBITS or place < _MOST_COUNTS]
+    return [m for place, m in enumerate(counts) if m <= _FEW_ORBITS or place < _MAX_COUNTS]
 
 
 @dataclass
@@ -149,7 +149,7 @@ class _Search:
 
     def __post_init__(self) -> None:
         nodes, degree = self.target.nodes, self.target.degree
-        fits = nodes % self.orbits == 0 and degree < nodes and degree <= min(MOST_LINKS, MOST_VOLTAGES // self.orbits)
+        fits = nodes % self.orbits == 0 and degree < nodes and degree <= min(MAX_LINKS, MAX_VOLTAGES // self.orbits)
         if self.target.duplex:  # and of degree 2 it is a cycle
             fits = fits and degree > 2 and nodes * degree % 2 == 0
         if fits:
@@ -163,7 +163,7 @@ class _Search:
         if self.orbits == 1 and all(base.abelian for base in groups_to_search(nodes)):
             self.fewest = max(self.fewest, commuting_bound(nodes, degree))
         optimal = [cost.steps for cost in self.known if cost.bandwidth == Fraction(nodes - 1, nodes)]
-        most = min([*optimal, self.steps or 4 * self.fewest + 4, MOST_STEPS - 1])
+        most = min([*optimal, self.steps or 4 * self.fewest + 4, MAX_STEPS - 1])
         if self.steps is not None:
             self.fewest = max(self.fewest, self.steps)
         self.allowed = np.full(most + 1, 2**62, dtype=np.int64)

@@ -16,7 +16,7 @@ from topodesign.pricing.kernels import SCALE, _bits, _raise_load, _split_scale
 from topodesign.search.screening_kernels import Turns, field_of, screen
 
 Nodes = NDArray[np.int32]
-MOST_STEPS = 2**14 - 1  # distances that fit beside a mask of 16 links in 31 bits
+MAX_STEPS = 2**14 - 1  # distances that fit beside a mask of 16 links in 31 bits
 
 _FEW = 5  # with up to so many links all sets of links are looked at
 _COOL = 16  # temperatures have so many bits after the point
@@ -169,7 +169,7 @@ def _walk(
 ) -> tuple[int, int, int]:
     """Search to a depth; return unreached nodes, distance and links.
 
-    ``state`` is 0 for a node not reached, else MOST_STEPS less its distance in the high bits and its next-hop mask in
+    ``state`` is 0 for a node not reached, else MAX_STEPS less its distance in the high bits and its next-hop mask in
     the low ones, so that one comparison tells whether a link leads on.
 
     With a limit above zero the layers' loads are raised too. The walk is given up, with -1 for the nodes, when more
@@ -178,7 +178,7 @@ def _walk(
     state, queue = scratch.state, scratch.queue
     nodes = len(state)
     state[:] = 0
-    state[source] = MOST_STEPS << 16
+    state[source] = MAX_STEPS << 16
     queue[0] = source
     first, last, reached, x = 0, 1, 1, 0
     total = 0
@@ -186,8 +186,8 @@ def _walk(
         total += load
     while first < last and x < depth and reached < nodes:
         x += 1
-        tag = np.int32((MOST_STEPS - x) << 16)
-        bound = np.int32((MOST_STEPS - x + 1) << 16)
+        tag = np.int32((MAX_STEPS - x) << 16)
+        bound = np.int32((MAX_STEPS - x + 1) << 16)
         for i in range(first, last):
             node = queue[i]
             mine = tag | state[node] & np.int32(0xFFFF)

@@ -34,7 +34,7 @@ Verdict = Literal["optimal", "infeasible", "stopped"]
 
 Term = tuple[int, int]  # A coefficient and a variable
 
-MOST = 2**50  # largest absolute value of a variable: the solver tells them exactly, and sums are far from 64 bits
+MAX = 2**50  # largest absolute value of a variable: the solver tells them exactly, and sums are far from 64 bits
 
 
 class Discrete:
@@ -46,8 +46,8 @@ class Discrete:
 
     def number(self, lower: int, upper: int) -> int:
         """Add an integer between two bounds and return its number."""
-        if max(abs(lower), abs(upper)) > MOST:
-            raise ValueError(f"whole numbers are between -{MOST} and {MOST}")
+        if max(abs(lower), abs(upper)) > MAX:
+            raise ValueError(f"whole numbers are between -{MAX} and {MAX}")
         self._parts["numbers"].append((lower, upper))
         return len(self._parts["numbers"]) - 1
 
@@ -55,7 +55,7 @@ class Discrete:
         """Add a flag and return what it is called."""
         return self.number(0, 1)
 
-    def row(self, terms: Iterable[Term], lower: int, upper: int = MOST, *, when: Sequence[int] = ()) -> None:
+    def row(self, terms: Iterable[Term], lower: int, upper: int = MAX, *, when: Sequence[int] = ()) -> None:
         """Bound a sum on both sides, if all of some flags are set."""
         self._parts["rows"].append((list(terms), lower, upper, list(when)))
 

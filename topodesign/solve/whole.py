@@ -17,14 +17,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from topodesign.base.errors import MissingLibraryError
-from topodesign.solve.discrete import MOST, Discrete
+from topodesign.solve.discrete import MAX, Discrete
 from topodesign.solve.program import Entries, Program
 from topodesign.topology.topology import IntArray
 
 _FIRST = 0.5  # share of the time for HiGHS
 _WEIGHTS = 2**14  # from 1 to this
 _NODES = 500  # of the search for one of least cost, and of that for the one of least weight
-_MOST_COLUMNS = 2**13  # of programs in which these are searched for
+_MAX_COLUMNS = 2**13  # of programs in which these are searched for
 
 
 class Whole(NamedTuple):
@@ -62,14 +62,14 @@ def find_whole(
     said = program.solve(seconds=seconds * _FIRST)
     if program.solved and hold(values := program.values()):
         aims = [_weights(len(upper))] if cost is None else [cost, _weights(len(upper))]
-        for aim in aims if len(upper) <= _MOST_COLUMNS else []:
+        for aim in aims if len(upper) <= _MAX_COLUMNS else []:
             program.change_columns(np.arange(len(upper)), cost=aim)
             if program.solve(seconds=seconds * _FIRST, nodes=_NODES) != "optimal" or not hold(program.values()):
                 return Whole(values, proven=False)
             values = program.values()
             some = np.flatnonzero(aim)
             program.add_rows(1, Entries(np.zeros_like(some), some, aim[some]), upper=int(aim @ values))
-        return Whole(values, proven=False, settled=len(upper) <= _MOST_COLUMNS)
+        return Whole(values, proven=False, settled=len(upper) <= _MAX_COLUMNS)
     exact = Discrete()
     names = [exact.number(0, int(most_)) for most_ in upper]
     order = np.argsort(row, kind="stable")
@@ -77,7 +77,7 @@ def find_whole(
     for number in range(len(low)):
         part = order[ends[number] : ends[number + 1]]
         terms = [(int(factor), names[name]) for factor, name in zip(value[part], column[part], strict=True)]
-        exact.row(terms, max(int(low[number]), -MOST), min(int(high[number]), MOST))
+        exact.row(terms, max(int(low[number]), -MAX), min(int(high[number]), MAX))
     try:
         verdict = exact.solve(seconds=seconds if said == "infeasible" else seconds * (1 - _FIRST), seed=seed)
     except MissingLibraryError:

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from topodesign.base.errors import TooLargeError
 from topodesign.topology.topology import IntArray, Topology
 
-MOST_ENTRIES = 2**25  # pairs of a source and a link that are looked at; some 40 bytes each
+MAX_ENTRIES = 2**25  # pairs of a source and a link that are looked at; some 40 bytes each
 
 Hashes = NDArray[np.uint64]
 
@@ -75,7 +75,7 @@ def equitable_classes(
     * ``limits``: those that links share.
     """
     links = len(topology.src)
-    if len(sources) * max(links, topology.nodes) > MOST_ENTRIES:
+    if len(sources) * max(links, topology.nodes) > MAX_ENTRIES:
         raise TooLargeError(f"{len(sources)} sources and {links} links are too many for an exact flow")
     load = _number_values(_hash_pairs(_hash_values(topology.capacity), _hash_values(mark)))
     own = np.arange(topology.nodes) == sources[:, None]

@@ -25,7 +25,7 @@ from topodesign.topology.topology import IntArray, check_buildable
 Multiply = Callable[[IntArray, IntArray], IntArray]
 
 LARGEST_SYMMETRIC = 9  # permutations of up to this many points are listed
-_MOST_IMAGES = 2**23  # of all points under all elements
+_MAX_IMAGES = 2**23  # of all points under all elements
 
 
 @dataclass(frozen=True)
@@ -386,7 +386,7 @@ def sl2(q: int) -> Group:
 
 
 def _small_field(q: int, images: int) -> FiniteField:
-    if images > _MOST_IMAGES:
+    if images > _MAX_IMAGES:
         raise TooLargeError(f"matrix groups over a field of {q} elements are too large")
     return FiniteField(q)
 

@@ -18,9 +18,9 @@ from topodesign.topology.topology import Topology
 Shape = Literal["grid", "rings", "springs"]
 
 _GAP = 0.75  # space between the blocks of a grid of grids, in steps of the dimension inside
-MOST_RINGS = 6  # orbits that are drawn as rings; with more, order by what is near is easier to read
-_MOST_SPRINGS = 400  # nodes that are placed by what is near to what, which takes a time quadratic in them
-_MOST_STRESS = 80  # nodes whose distances are all looked at; of more only the links
+MAX_RINGS = 6  # orbits that are drawn as rings; with more, order by what is near is easier to read
+_MAX_SPRINGS = 400  # nodes that are placed by what is near to what, which takes a time quadratic in them
+_MAX_STRESS = 80  # nodes whose distances are all looked at; of more only the links
 
 
 class Positions(NamedTuple):
@@ -44,9 +44,9 @@ def positions_of(topology: Topology) -> Positions:
         return Positions("grid", _fit_square(_grid(sizes)))
     if topology.symmetry is not None:
         orbits = np.unique(topology.symmetry.represented_by, return_inverse=True)[1]
-        if orbits.max() < MOST_RINGS:
+        if orbits.max() < MAX_RINGS:
             return Positions("rings", _rings(orbits))
-    if 2 < topology.nodes <= _MOST_SPRINGS:
+    if 2 < topology.nodes <= _MAX_SPRINGS:
         return Positions("springs", _fit_square(_springs(topology)))
     return Positions("rings", _rings(np.zeros(topology.nodes, dtype=np.int64)))
 
@@ -82,7 +82,7 @@ def _springs(topology: Topology) -> NDArray[np.float64]:
     graph.add_nodes_from(range(topology.nodes))
     graph.add_edges_from(zip(topology.src.tolist(), topology.dst.tolist(), strict=True))
     start = nx.circular_layout(graph)
-    if topology.nodes <= _MOST_STRESS and nx.is_connected(graph):
+    if topology.nodes <= _MAX_STRESS and nx.is_connected(graph):
         found = nx.kamada_kawai_layout(graph, pos=start)
     else:
         found = nx.spring_layout(graph, pos=start, seed=0, iterations=100)

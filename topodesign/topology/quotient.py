@@ -18,7 +18,7 @@ from topodesign.base.errors import TooLargeError, TopologyError
 from topodesign.topology.symmetry import Symmetry, join_orbits
 from topodesign.topology.topology import IntArray, Topology, make_disconnected_error
 
-_MOST_IMAGES = 2**27  # nodes times nodes of an orbit for which permutations are compared
+_MAX_IMAGES = 2**27  # nodes times nodes of an orbit for which permutations are compared
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,7 +140,7 @@ def find_fixed_orbits(topology: Topology, symmetry: Symmetry, source: int) -> In
     """
     first = np.arange(len(topology.src))
     orbit = int(np.count_nonzero(symmetry.represented_by == source))
-    if orbit * topology.nodes > _MOST_IMAGES:
+    if orbit * topology.nodes > _MAX_IMAGES:
         raise TooLargeError(f"the flows of {orbit} nodes that are images of one another are too many to compare")
     nodes, images = symmetry.images(source, np.arange(topology.nodes))
     row_of = np.zeros(topology.nodes, dtype=np.int64)

@@ -345,15 +345,15 @@ def test_a_name_may_have_any_letters() -> None:
 def test_what_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ParameterError, match="jax has no channels"):
         compile_plan(schedule("biring(2,3)", "allgather"), "jax", channels=2)
-    monkeypatch.setattr(permutations, "MOST_SENDS", 5)
+    monkeypatch.setattr(permutations, "MAX_SENDS", 5)
     with pytest.raises(InfeasibleError, match="too many for one program"):
         compile_plan(schedule("biring(2,3)", "all-to-all"), "jax")
     monkeypatch.undo()
     plan = schedule("biring(2,3)", "allgather", chunks=2)
     cells = 3 * 3 * list_rounds(plan)[1].units  # at each rank the units of all blocks
-    monkeypatch.setattr(permutations, "MOST_CELLS", cells)
+    monkeypatch.setattr(permutations, "MAX_CELLS", cells)
     compile_plan(plan, "jax")
-    monkeypatch.setattr(permutations, "MOST_CELLS", cells - 1)
+    monkeypatch.setattr(permutations, "MAX_CELLS", cells - 1)
     with pytest.raises(InfeasibleError, match="too many for one program"):
         compile_plan(plan, "jax")
     monkeypatch.undo()

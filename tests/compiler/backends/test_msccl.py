@@ -21,7 +21,7 @@ from topodesign.compiler.compilation import Compiled
 from topodesign.compiler.limits import NO_LIMITS, Limits
 from topodesign.runtime.msccl.check import CheckReport, check_program
 from topodesign.runtime.msccl.parse import parse_xml
-from topodesign.runtime.msccl.profiles import MOST_SCRATCH, PROFILES, SCRATCH_COMFORT, get_profile
+from topodesign.runtime.msccl.profiles import MAX_SCRATCH, PROFILES, SCRATCH_COMFORT, get_profile
 from topodesign.schedulers.scheduling import schedule
 
 TREE_COLLECTIVES = ("allgather", "reduce-scatter", "allreduce", "broadcast", "reduce")
@@ -108,7 +108,7 @@ def test_what_no_device_has_is_refused_and_what_is_much_is_warned_of() -> None:
     assert any("bytes of scratch" in text for text in reported(adding(max_size="4GiB")).warnings)
     assert not any("bytes of scratch" in text for text in reported(adding()).warnings)
     with pytest.raises(ParameterError, match=r"bytes of scratch on a rank; use less --set max-size="):
-        adding(max_size=4 * MOST_SCRATCH)
+        adding(max_size=4 * MAX_SCRATCH)
     with pytest.raises(ParameterError, match=r"require --set max-size="):
         adding(min_size="8GiB")
     assert sizes(adding(min_size="4GiB", max_size="8GiB")) == (2**32, 2**33)

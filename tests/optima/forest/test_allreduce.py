@@ -217,7 +217,7 @@ def test_uneven_fabrics_with_large_bandwidths(seed: int, nodes: int, switches: i
 
 @pytest.mark.thorough
 def test_beyond_the_linear_program_disjoint_bottlenecks_prove_the_optimum(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(allreduce, "MOST_NODES", 64)
+    monkeypatch.setattr(allreduce, "MAX_NODES", 64)
     for topology in (boxes(17), build("biring(2,67)")):
         found = check(topology)
         assert found.composed == found.bound

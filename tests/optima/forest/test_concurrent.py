@@ -102,7 +102,7 @@ def test_a_path_carries_everything_at_full_rate(nodes: int) -> None:
 def test_what_is_chosen_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "71.4% faster than a reduce-scatter and then an allgather" in allreduce_schedule(build("genkautz(2,7)"))[1]
     assert "; optimal (proven): " in allreduce_schedule(build("complete(4)"))[1]
-    monkeypatch.setattr(allreduce, "MOST_NODES", 64)
+    monkeypatch.setattr(allreduce, "MAX_NODES", 64)
     long = path(65)  # more nodes than a linear program is solved for
     schedule, words = trees(long)
     assert not schedule.concurrent

@@ -62,7 +62,7 @@ def test_the_cheaper_of_spff_and_deferred_schedules_is_compared_planned_or_price
 ) -> None:
     spec = "randomregular(30,3,1)"
     planned = compare([spec]).contenders[0]
-    monkeypatch.setattr("topodesign.report.comparison.contender._MOST_PLANNED", 0)
+    monkeypatch.setattr("topodesign.report.comparison.contender._MAX_PLANNED", 0)
     priced = compare([spec]).contenders[0]
     assert (planned.method, planned.proof) == ("deferred", "plan verified")
     assert (priced.method, priced.proof) == ("deferred", "links priced")

@@ -98,7 +98,7 @@ def test_rounds_as_timed_sends_are_played_alike() -> None:
 
 
 def test_of_many_sends_those_of_one_node_are_played(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("topodesign.report.page.player.MOST_SENDS", 300)
+    monkeypatch.setattr("topodesign.report.page.player.MAX_SENDS", 300)
     plan = schedule("hypercube(4)", "allreduce")
     data = played(plan)
     assert len(data["blocks"]) == 1

@@ -318,10 +318,10 @@ def test_no_way_is_said() -> None:
 def test_limits(monkeypatch: pytest.MonkeyPatch) -> None:
     topology = build("genkautz(2,9)")
     everyone = np.ones((9, 9), dtype=np.int64)
-    monkeypatch.setattr(demands, "MOST_COLUMNS", 5)
+    monkeypatch.setattr(demands, "MAX_COLUMNS", 5)
     with pytest.raises(TooLargeError, match="looks alike"):
         demand_flow(topology, np.arange(9), everyone)
-    monkeypatch.setattr(classes, "MOST_ENTRIES", 5)
+    monkeypatch.setattr(classes, "MAX_ENTRIES", 5)
     with pytest.raises(TooLargeError, match="9 sources"):
         demand_flow(topology, np.arange(9), everyone)
 

@@ -9,13 +9,13 @@ import click
 from topodesign.catalog.exchange import OBJECTIVES
 from topodesign.catalog.exchange_quality import JUDGED
 from topodesign.catalog.lookup import as_catalog
-from topodesign.catalog.sizes import MOST_NODES
+from topodesign.catalog.sizes import MAX_NODES
 from topodesign.cli.answers import Command, csv_option, form, json_option, show
 from topodesign.cli.options import catalog_option, degrees_option, flag, nodes_option, option, whole_range
 
 
 @click.command(name="status", cls=Command)
-@nodes_option(f"Range of N.  [default: all; with --compare-bound 3..{MOST_NODES}]", whole_range)
+@nodes_option(f"Range of N.  [default: all; with --compare-bound 3..{MAX_NODES}]", whole_range)
 @degrees_option("Degree or range of degrees.  [default: all there are]", whole_range)
 @flag("--compare-bound of_quality", "Compare the best topologies with the lower bound.")
 @option(

@@ -10,7 +10,7 @@ import click
 
 from topodesign.cli.options import flag, option
 from topodesign.cli.options import seed_option as shared_seed
-from topodesign.wiring.change.strength import MOST_NODES
+from topodesign.wiring.change.strength import MAX_NODES
 from topodesign.wiring.switches.kinds import SPELLINGS
 
 
@@ -33,7 +33,7 @@ _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 throughput_option = option(
     "--throughput/--no-throughput",
-    f"Tell connectivity and the best throughput of any schedule.  [default: up to {MOST_NODES} nodes]",
+    f"Tell connectivity and the best throughput of any schedule.  [default: up to {MAX_NODES} nodes]",
     default=None,
 )
 seed_option = shared_seed("Of the search.")

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _WIDE = 116  # characters of a line of data
 _NOTE = "Note: "
-_MOST_RUNS = 2**19  # of rows in the text
+_MAX_RUNS = 2**19  # of rows in the text
 
 
 class Jax(Backend):
@@ -54,9 +54,9 @@ class Jax(Backend):
             yield "modules for JAX are made of permutations, not of instructions"
             return
         runs = sum(sum(map(len, rows)) for phase in program.phases for rows in _all_rows(phase))
-        if runs > _MOST_RUNS:
+        if runs > _MAX_RUNS:
             yield (
-                f"{runs} runs of rows are too many for a module (at most {_MOST_RUNS}); use a smaller N, a topology "
+                f"{runs} runs of rows are too many for a module (at most {_MAX_RUNS}); use a smaller N, a topology "
                 "that looks the same from all nodes, or a schedule with fewer chunks"
             )
 

@@ -15,7 +15,7 @@ from topodesign.compiler.columns import BITS, BUFFERS, KINDS, NUMBER, RECEIVES, 
 from topodesign.compiler.instructions import Kind
 from topodesign.compiler.ir import Program
 from topodesign.compiler.limits import over
-from topodesign.runtime.msccl.profiles import LARGEST_SIZE, MOST_SCRATCH, SCRATCH_COMFORT, RuntimeProfile
+from topodesign.runtime.msccl.profiles import LARGEST_SIZE, MAX_SCRATCH, SCRATCH_COMFORT, RuntimeProfile
 
 _TYPES = {
     Kind.SEND: "s",
@@ -118,7 +118,7 @@ def _max_bytes(program: Program, profile: RuntimeProfile, smallest: int, largest
     if unused := profile.why_unused(smallest, limit, program.chunks):
         raise ParameterError(f"calls from {smallest} to {largest} bytes: {unused}")
     scratch = profile.scratch_bytes(limit, int(program.columns.scratch.max()), program.chunks)
-    if profile.scratch_at_start and scratch is not None and scratch > MOST_SCRATCH:
+    if profile.scratch_at_start and scratch is not None and scratch > MAX_SCRATCH:
         raise ParameterError(
             f"calls up to {largest} bytes take {scratch} bytes of scratch on a rank; use less --set max-size="
         )

@@ -29,7 +29,7 @@ from topodesign.plans.flow import Flow
 
 COLLECTIVES = (ALL_TO_ALL, SCATTER, GATHER)  # what this module can do
 
-MOST_HOPS = 2**19  # chunks times links that they go over: about a minute
+MAX_HOPS = 2**19  # chunks times links that they go over: about a minute
 
 _NOWHERE = -(2**62)  # the rank of a way without hops: that of others is larger
 
@@ -115,7 +115,7 @@ def journeys(schedule: Flow, *, partly: bool = False) -> Journey:
 
 def check_hops(nodes: int, chunks: int, hops: int) -> None:
     """Raise TooLargeError if compilation would take minutes."""
-    if hops > MOST_HOPS:
+    if hops > MAX_HOPS:
         raise TooLargeError(
             f"{nodes} nodes with {count_noun(chunks, 'chunk')} per block or more are too many to compile; use fewer "
             "channels, a schedule with fewer chunks, or a smaller N"

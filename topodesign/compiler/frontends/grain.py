@@ -20,7 +20,7 @@ from topodesign.base.compiled import Ints
 from topodesign.base.errors import TooLargeError
 from topodesign.compiler.ir import Program
 
-MOST_CHUNKS = 2**15 - 1  # of a program: the largest offset that the runtimes of MSCCL can say
+MAX_CHUNKS = 2**15 - 1  # of a program: the largest offset that the runtimes of MSCCL can say
 
 _NEAR = Fraction(
     1, 100
@@ -67,7 +67,7 @@ def steps_cost(step: Ints, link: Ints, size: Ints, capacity: Ints, whole: int) -
     return Fraction(int(last.sum()), common * whole)
 
 
-def choices(grain: Lowering, common: int, groups: int, most: int = MOST_CHUNKS) -> list[tuple[int, Fraction]]:
+def choices(grain: Lowering, common: int, groups: int, most: int = MAX_CHUNKS) -> list[tuple[int, Fraction]]:
     """Return multiples of ``groups`` that divide ``common``, with losses.
 
     Those come first that lose the least, but of those that lose hardly more than the best (a hundredth) the fewest

@@ -28,7 +28,7 @@ from topodesign.plans.plan_ops import block_amounts, list_rank_rounds, list_rela
 from topodesign.plans.step_ops import is_lean, prune
 from topodesign.plans.transfers import Transfers, message_table, transfers_of_rounds
 
-MOST_MESSAGES = 2**21  # of all ranks; more take too long, and too much memory in the simulators
+MAX_MESSAGES = 2**21  # of all ranks; more take too long, and too much memory in the simulators
 
 _Places = tuple[int, ...]  # of operations in the list of a rank
 
@@ -57,9 +57,9 @@ def messages_of(plan: Plan, parts: int = 1) -> Messages:
 def messages_of_transfers(transfers: Transfers, clock: Clock | None = None) -> Messages:
     """Return the messages of lean transfers, stepped or timed."""
     table = message_table([transfers])
-    if len(table.src) > MOST_MESSAGES:
+    if len(table.src) > MAX_MESSAGES:
         raise InfeasibleError(
-            f"{len(table.src)} messages are too many for traces (at most {MOST_MESSAGES}); use a smaller N"
+            f"{len(table.src)} messages are too many for traces (at most {MAX_MESSAGES}); use a smaller N"
         )
     order = np.lexsort((table.dst, table.src, table.end, table.start)).tolist()
     rows = list(zip(*table.rows[1:].tolist(), strict=True))

@@ -36,8 +36,8 @@ from topodesign.topology.topology import IntArray, Topology
 Integers = NDArray[np.integer[Any]]
 Messages: TypeAlias = "dict[Edge, IntArray]"
 """Cells that go over each link in a step."""
-MOST_CELLS = 2**24  # rows of data that all ranks could have, known one by one
-MOST_SENDS = 2**22  # rows that are sent, known one by one
+MAX_CELLS = 2**24  # rows of data that all ranks could have, known one by one
+MAX_SENDS = 2**22  # rows that are sent, known one by one
 
 
 def permutations_of(plan: Plan, parts: int = 1, *, inplace: bool = False) -> Permutations:
@@ -97,10 +97,10 @@ def _alike(plan: Plan, rounds: Flow) -> Flow:
 def _check_size(rounds: Flow) -> None:
     blocks = len(rounds.collective.blocks(np.arange(rounds.nodes), rounds.nodes))
     cells, sends = rounds.nodes * blocks * rounds.units, int((rounds.hi - rounds.lo).sum())
-    if cells > MOST_CELLS or sends > MOST_SENDS:
+    if cells > MAX_CELLS or sends > MAX_SENDS:
         raise InfeasibleError(
             f"{sends} rows that are sent, of {rounds.units} for every block, are too many for one program (at most "
-            f"{MOST_SENDS}, and {MOST_CELLS} rows at all ranks); use a smaller N or a schedule with fewer chunks"
+            f"{MAX_SENDS}, and {MAX_CELLS} rows at all ranks); use a smaller N or a schedule with fewer chunks"
         )
 
 

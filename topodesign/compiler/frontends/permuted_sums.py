@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from topodesign.base.arrays import distinct
 from topodesign.base.errors import InfeasibleError
 from topodesign.compiler.columns import Columns
-from topodesign.compiler.frontends.permutations import MOST_SENDS, Messages, RowMap, list_messages, rows_of, views_of
+from topodesign.compiler.frontends.permutations import MAX_SENDS, Messages, RowMap, list_messages, rows_of, views_of
 from topodesign.compiler.ir import Permutations, Phase
 from topodesign.plans.plan import Plan
 from topodesign.plans.plan_ops import list_transfers
@@ -53,8 +53,8 @@ def _list_phases(transfers: Transfers, units: int, views: list[IntArray]) -> Ite
     assert transfers.sums is not None  # noqa: S101  for mypy; they are what it is of
     ranks, scale, last = transfers.ranks, units // transfers.units, int(transfers.sums[2].max())
     rows = int((transfers.hi - transfers.lo).sum()) * scale
-    if rows > MOST_SENDS:
-        raise InfeasibleError(f"{rows} rows that are sent are too many for one program (at most {MOST_SENDS})")
+    if rows > MAX_SENDS:
+        raise InfeasibleError(f"{rows} rows that are sent are too many for one program (at most {MAX_SENDS})")
 
     def list_cells(block: int, lo: int, hi: int) -> IntArray:
         return np.arange(lo * scale, hi * scale) * (last + 1) + block

@@ -25,7 +25,7 @@ from topodesign.plans.sets import PlanEntry, PlanSet, read_plan_set
 from topodesign.plans.verify.plans import verify
 
 LEAST_BOUND = 2**16  # bytes from which on it is cheaper to look at memory anew than to copy in and out
-MOST_KEPT = 32  # sizes and types for which buffers are kept, of a group; the one used last goes last
+MAX_KEPT = 32  # sizes and types for which buffers are kept, of a group; the one used last goes last
 
 
 @dataclass(frozen=True, eq=False)
@@ -223,7 +223,7 @@ class Engine:
         extent = Extent((each,), (lowered.units,))
         runner = Runner(lowered.program, extent, ({},), add=by.into, nothing=by.nothing)
         kept = self._runners[key] = _Kept(Carrier(runner, self.group, self._place, self.traffic), like)
-        if len(self._runners) > MOST_KEPT:
+        if len(self._runners) > MAX_KEPT:
             self._runners.popitem(last=False)
         if like.device not in self._greeted:
             self._greeted.add(like.device)

@@ -9,7 +9,7 @@ from topodesign.base.errors import FileFormatError
 from topodesign.fabrics.machines.machine import Rate
 
 _ESCAPE = re.compile(r"\x1b\[[0-9;]*m")  # headings are underlined where a terminal is written to
-MOST = 1024  # devices of a table
+MAX = 1024  # devices of a table
 
 
 def rows_of(text: str) -> list[list[str]]:
@@ -26,8 +26,8 @@ def table_at(rows: Sequence[list[str]], start: int, device: Callable[[str], bool
     columns = [place for place, name in enumerate(names) if device(name)]
     if not columns or columns != list(range(columns[0], columns[0] + len(columns))):
         raise FileFormatError(f"line {start + 1}: columns of devices are expected side by side")
-    if len(columns) > MOST or len({names[place] for place in columns}) < len(columns):
-        raise FileFormatError(f"line {start + 1}: at most {MOST} devices with different names are expected")
+    if len(columns) > MAX or len({names[place] for place in columns}) < len(columns):
+        raise FileFormatError(f"line {start + 1}: at most {MAX} devices with different names are expected")
     cells: dict[tuple[str, str], str] = {}
     for number, words in enumerate(rows[start + 1 :], start + 2):
         if not words or not device(words[0]):

@@ -23,8 +23,8 @@ _CARD = re.compile(r"NIC[0-9]+|(mlx|bnxt_re|irdma|efa|roce|hns|ionic|mana)[\w.-]
 _NVLINKS = re.compile(r"NV([0-9]{1,3})")
 _NEAR = {"PIX": 0, "PXB": 1, "PHB": 2, "NODE": 3}  # how far devices are from each other
 _FAR = frozenset(("SYS", "X", "NS", "N/A", "OK"))
-_MOST_LINKS = 18  # of a GPU, of NVLink 4 and 5
-_MOST_OF_THREE = 12  # of a GPU, of NVLink 3, whose switches neither copy nor add
+_MAX_LINKS = 18  # of a GPU, of NVLink 4 and 5
+_MAX_OF_THREE = 12  # of a GPU, of NVLink 3, whose switches neither copy nor add
 _LEGEND = re.compile(r"(NIC[0-9]+):")
 
 
@@ -50,10 +50,10 @@ def read(text: str) -> Machine:
     most = {gpu: sum(count for pair, count in links.items() if gpu in pair) for gpu in gpus}
     above = tree_of(list(names.values()), _nearness(rows, start, cells, names), 3)
     nics = {name: None for device, name in names.items() if not _GPU.fullmatch(device)}
-    if any(count > _MOST_LINKS for count in most.values()):
+    if any(count > _MAX_LINKS for count in most.values()):
         ports = {gpu: max((count for pair, count in links.items() if gpu in pair), default=0) for gpu in gpus}
         switched = {gpu: (count, None) for gpu, count in ports.items() if count}
-        reducing = min(ports.values()) > _MOST_OF_THREE
+        reducing = min(ports.values()) > _MAX_OF_THREE
         return Machine(tuple(gpus), "NVLink", switched=switched, reducing=reducing, above=above, nics=nics)
     direct = {pair: (count, None) for pair, count in links.items()}
     return Machine(tuple(gpus), "NVLink", direct, above=above, nics=nics)

@@ -12,7 +12,7 @@ from topodesign.graphs.expansions.rewiring import no_claim, unit_links
 from topodesign.topology.topology import IntArray, Topology
 
 _SIGNATURE = "delete(G,v,m,...)"
-_MOST_PORTS = 20  # ports of a deleted node; of more than 17 no spec can number all permutations
+_MAX_PORTS = 20  # ports of a deleted node; of more than 17 no spec can number all permutations
 
 
 def graph(base: Topology, *numbers: int) -> Topology:
@@ -51,8 +51,8 @@ def _without(src: IntArray, dst: IntArray, v: int, m: int) -> tuple[IntArray, In
 
 def _permutation(size: int, m: int) -> list[int]:
     """Return the m-th permutation in lexicographic order."""
-    if size > _MOST_PORTS:
-        raise ParameterError(f"{_SIGNATURE} is for nodes of at most {_MOST_PORTS} links, not {size}")
+    if size > _MAX_PORTS:
+        raise ParameterError(f"{_SIGNATURE} is for nodes of at most {_MAX_PORTS} links, not {size}")
     if m >= math.factorial(size):
         raise ParameterError(f"{_SIGNATURE}: {size} links have {math.factorial(size)} permutations, from 0, not {m}")
     left, result = list(range(size)), []

@@ -27,7 +27,7 @@ from topodesign.optima.fluid.symmetry import Images, Symmetry, sets_of_relays
 from topodesign.solve.program import Entries, Program
 from topodesign.topology.topology import IntArray
 
-MOST_SETS = 4096  # sets of relays that are looked at from one root, at most
+MAX_SETS = 4096  # sets of relays that are looked at from one root, at most
 _GRID = 2**26  # weights, and prices over the largest of them, are rounded to so many parts, but in the end
 _FINE = 10**15  # parts of one in which prices are looked at first
 _START = 2**10  # parts of the price of the narrowest limit in which the first prices are
@@ -161,7 +161,7 @@ class Decomposition:
             return [()], True
         known = source.network.relay_sets
         if source.root not in known:
-            known[source.root] = sets_of_relays(source.network, source.root, MOST_SETS)
+            known[source.root] = sets_of_relays(source.network, source.root, MAX_SETS)
         sets = known[source.root]
         if sets is not None:
             return sets, True

@@ -192,7 +192,7 @@ def _rate(problem: Problem, trees: Flow) -> Fraction:
     return min(bound / many for bound, many in zip(bounds, carried, strict=True) if many)
 
 
-MOST_SOURCES = 192  # sorts of trees: of as many a problem takes a minute or two
+MAX_SOURCES = 192  # sorts of trees: of as many a problem takes a minute or two
 
 
 def problem_in_groups(
@@ -237,7 +237,7 @@ def problem_in_groups(
                 Source(way, vertex, many, pair, amount=amount, team=team, single=both and not way.copies[vertex])
                 for way in ways
             ]
-    if len(sources) > MOST_SOURCES:
+    if len(sources) > MAX_SOURCES:
         raise TooLargeError(f"{len(sources)} trees that none is like are too many to prove; take fewer or like groups")
     many_teams = np.bincount(symmetry.alike, minlength=len(groups)).tolist()
     teams = tuple(many if len(group) > 1 else 0 for many, group in zip(many_teams, groups, strict=True))

@@ -26,7 +26,7 @@ from topodesign.optima.solution import BindingLimit, LeastCost, Solution
 from topodesign.plans.chunk_ops import TREE_COLLECTIVES
 from topodesign.topology.topology import IntArray
 
-MOST_APART = 256  # largest number of nodes for which subproblems are solved one by one
+MAX_APART = 256  # largest number of nodes for which subproblems are solved one by one
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,9 +87,9 @@ def problem_of(
         known = ", ".join(map(str, TREE_COLLECTIVES))
         raise InfeasibleError(f"no fluid program of {collective} is known; there are those of {known}")
     apart = not mirrored or sizes is not None
-    if apart and len(fabric.compute) > MOST_APART:
+    if apart and len(fabric.compute) > MAX_APART:
         given = "--set symmetry=no" if sizes is None else "--shards"
-        raise ParameterError(f"{given} solves node by node, for {MOST_APART} nodes at most; remove it")
+        raise ParameterError(f"{given} solves node by node, for {MAX_APART} nodes at most; remove it")
     root = collective.root
     scale = math.lcm(1, *(cost.denominator for cost in (costs or {}).values()))
     network = network_of(fabric, {kind: int(cost * scale) for kind, cost in (costs or {}).items()})
@@ -112,7 +112,7 @@ def problem_of(
 def not_priced(fabric: Fabric) -> str:
     """Return why allreduce trees through switches are not priced, if so."""
     many = len(problem_of(fabric, ALLREDUCE).sources) // 2
-    return "" if many <= MOST_APART else f"by cuts alone: {many} nodes and switches that none is like are too many"
+    return "" if many <= MAX_APART else f"by cuts alone: {many} nodes and switches that none is like are too many"
 
 
 def sum_places(network: Network) -> IntArray:

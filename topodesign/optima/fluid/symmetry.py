@@ -21,7 +21,7 @@ from topodesign.topology.symmetry import join_orbits, orbits_under
 from topodesign.topology.topology import IntArray
 
 _TURNS = 6  # images that leave the root where it is, of each tree
-_MOST_WORDS = 5  # before numbers in names, that are looked at
+_MAX_WORDS = 5  # before numbers in names, that are looked at
 
 
 @dataclass(frozen=True, eq=False)
@@ -231,7 +231,7 @@ def _suggest_permutations(names: Sequence[str]) -> Iterator[IntArray]:
         for word, number in itertools.pairwise(part):
             if number.isdecimal():
                 counts[word.strip("/")] = max(counts.get(word.strip("/"), 0), int(number) + 1)
-    if not 0 < len(counts) <= _MOST_WORDS:
+    if not 0 < len(counts) <= _MAX_WORDS:
         return
     steps = {word: [s for s in (0, 1, 2, -1) if abs(s) < count] for word, count in counts.items()}
     for chosen in itertools.product(*steps.values()):

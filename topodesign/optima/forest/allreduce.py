@@ -67,7 +67,7 @@ that is as the fabric has."""
 _Reached = tuple[Fraction, tuple[Fraction, ...], _Halves]
 """A throughput, with the shares of the roots and the capacities that reach it."""
 
-MOST_NODES = 128  # compute nodes up to which the linear program is solved
+MAX_NODES = 128  # compute nodes up to which the linear program is solved
 _ROUNDS = 1000
 _GRID = 2**24  # as long as integers on a grid find cuts, they do; then the fractions that are optimal decide
 _SLACK = 1e-7
@@ -118,7 +118,7 @@ def allreduce_optimum(topology: Topology) -> AllreduceOptimum:
     """Compute the throughput of the best allreduce through trees.
 
     ForestColl, appendix F, linear program (6), with cuts in the place of its flows, and the removal of switches in that
-    of its multi-commodity flow between compute nodes. Beyond ``MOST_NODES`` compute nodes no program is solved: then it
+    of its multi-commodity flow between compute nodes. Beyond ``MAX_NODES`` compute nodes no program is solved: then it
     is ``composed``, with the bound that disjoint sets prove.
     """
     nodes = [int(node) for node in compute_nodes(topology)]
@@ -132,7 +132,7 @@ def allreduce_optimum(topology: Topology) -> AllreduceOptimum:
         if found[0] == composed:  # none is lower
             break
     bound, cuts, prices = min(bounds, key=lambda one: one[0])
-    if bound == composed or len(nodes) > MOST_NODES:
+    if bound == composed or len(nodes) > MAX_NODES:
         return AllreduceOptimum(throughput, bound, composed, roots, cuts, prices, halves)
     program = _Cuts(topology)
     solution = program.settle(composed, bound)
@@ -152,9 +152,9 @@ def compute_composed_rate(topology: Topology) -> Fraction:
 def not_looked_for(topology: Topology) -> str:
     """Return what is not computed at a size, if anything."""
     count = topology.nodes - len(topology.switches)
-    if count <= MOST_NODES:
+    if count <= MAX_NODES:
         return ""
-    above = f"above {MOST_NODES} nodes, here {count}"
+    above = f"above {MAX_NODES} nodes, here {count}"
     return f"by cuts alone: {above}, trees are looked for of one phase after the other"
 
 

@@ -34,16 +34,16 @@ from topodesign.solve.program import NO_BOUND, Entries, Program
 from topodesign.topology.shifts import Shifts, find_shifts
 from topodesign.topology.topology import IntArray, Topology
 
-_MOST_PLACES = 2**14  # nodes times representatives up to which trees are sought
+_MAX_PLACES = 2**14  # nodes times representatives up to which trees are sought
 _HEIGHTS = 6  # heights that are tried, from the least on
 _ROUNDS = 8
 _LOOKS, _HOPELESS = 2, 1.5
 """After so many rounds with new prices, the fullest orbit must not be fuller than this for the search to go on."""
 _WEIGHTS = (0.0, 1 / 16, 1 / 4, 1.0, 4.0)
 """Of the height of a start against the price of a way, in the average of prices."""
-_MOST_WAYS = 48  # ways to a switch that are distinguished
-_MOST_HOPS = 4  # switches one behind the other on a way
-_MOST_COLUMNS = 12_000  # of the linear program; one of more takes many seconds
+_MAX_WAYS = 48  # ways to a switch that are distinguished
+_MAX_HOPS = 4  # switches one behind the other on a way
+_MAX_COLUMNS = 12_000  # of the linear program; one of more takes many seconds
 _BRANCHES = 200
 _GRID = 2**30
 
@@ -75,7 +75,7 @@ def find_low_trees(
     fabric = _Quotient(shifts)
     prices = fabric.first_prices
     roots = shifts.representatives.tolist()
-    if len(roots) * len(fabric.nodes) > _MOST_PLACES:
+    if len(roots) * len(fabric.nodes) > _MAX_PLACES:
         return None
     grown = [fabric.grow_tree(root, prices, None, len(fabric.nodes)) for root in roots]
     if any(len(depth) < len(fabric.nodes) for depth in grown):
@@ -172,11 +172,11 @@ class _Quotient:
                 if node not in self.switches:
                     _keep(near[switch], (number,), level[node], (node,))
         fresh = [(switch, load, *start) for switch, ways in near.items() for load, start in ways.items()]
-        for _ in range(_MOST_HOPS - 1):
+        for _ in range(_MAX_HOPS - 1):
             following = []
             for switch, load, lowest, way in fresh:
                 for other, number in self.out[switch]:
-                    if other not in self.switches or other in way or len(near[other]) >= _MOST_WAYS:
+                    if other not in self.switches or other in way or len(near[other]) >= _MAX_WAYS:
                         continue
                     longer = tuple(sorted((*load, number))), lowest, (*way, switch)
                     if _keep(near[other], *longer):
@@ -236,7 +236,7 @@ def _of_height(
             for weight in (None, *(part * mean for part in _WEIGHTS)):
                 consider(place, fabric.grow_tree(root, prices, weight, height))
         columns += sum(len(loads) for levels in fresh for loads in levels.classes)
-        if not fresh or columns > _MOST_COLUMNS:
+        if not fresh or columns > _MAX_COLUMNS:
             return None
         relaxed.add(fresh)
         fresh.clear()

@@ -16,7 +16,7 @@ from topodesign.base.arrays import earlier, ranges
 from topodesign.base.claims import Among, Claim, Of
 from topodesign.base.errors import InfeasibleError, ParameterError, TooLargeError, TopologyError
 from topodesign.collectives import ALLGATHER, Collective, as_collective
-from topodesign.optima.forest.allreduce import MOST_NODES, AllreduceOptimum, Phase, allreduce_optimum, not_looked_for
+from topodesign.optima.forest.allreduce import MAX_NODES, AllreduceOptimum, Phase, allreduce_optimum, not_looked_for
 from topodesign.optima.forest.bottleneck import optimum, shard_sizes
 from topodesign.optima.forest.box_trees import build_box_trees
 from topodesign.optima.forest.low_trees import build_shifted_trees
@@ -31,7 +31,7 @@ from topodesign.solve.maxflow import compute_nodes, find_violated_cut, scale_cap
 from topodesign.topology.shifts import find_shifts
 from topodesign.topology.topology import IntArray, Topology
 
-MOST_EDGES = 2**20  # edges of trees up to which those that a symmetry could fold are written out
+MAX_EDGES = 2**20  # edges of trees up to which those that a symmetry could fold are written out
 _TRIES = 100
 
 
@@ -87,7 +87,7 @@ def forest_schedule(
     if kind.rooted and kind.root not in compute_nodes(topology):
         raise ParameterError(f"{kind} requires a compute node as its root, not {kind.root}")
     nodes = topology.nodes - len(topology.switches)
-    if nodes > MOST_NODES and not kind.rooted:
+    if nodes > MAX_NODES and not kind.rooted:
         _check_size(topology, nodes if shard is None else sum(map(bool, shard)), len(kind.movements))
     return unfold_pieces(tree_schedule(topology, kind, k, None if shard is None else tuple(shard), names))
 
@@ -116,7 +116,7 @@ def allreduce_schedule(topology: Topology, *, names: Sequence[str] | None = None
     roots then own different shares of the data.
     """
     nodes = topology.nodes - len(topology.switches)
-    if nodes > MOST_NODES and find_shifts(topology) is None:  # of fewer some may be no roots
+    if nodes > MAX_NODES and find_shifts(topology) is None:  # of fewer some may be no roots
         _check_size(topology, nodes, 2)
     optimum(topology, names=names)  # says by name what cannot be reached
     best = allreduce_optimum(topology)
@@ -207,7 +207,7 @@ def out_trees(
 
 def _fold_trees(trees: Flow, phases: int) -> Flow:
     """Return trees one by one, or folded by a symmetry if many."""
-    few = phases * len(trees) * count_pieces(trees) <= MOST_EDGES * max(1, len(trees.block))
+    few = phases * len(trees) * count_pieces(trees) <= MAX_EDGES * max(1, len(trees.block))
     if trees.fold is None or few:
         return unfold_pieces(trees)
     with contextlib.suppress(TopologyError):

@@ -23,7 +23,7 @@ Positions: TypeAlias = Literal["none", "learned"]
 
 ENDINGS = (".yaml", ".yml", ".json")
 _LARGEST_FILE = 2**20
-_MOST = 10**12
+_MAX = 10**12
 _NAMES: Mapping[str, tuple[str, ...]] = {
     "sharding": get_args(Sharding),
     "recompute": get_args(Recompute),
@@ -124,7 +124,7 @@ class Model(Declared):
             if one.type == "int":
                 least = 0 if one.name in _FREE else 1
                 value = getattr(self, one.name)
-                if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= _MOST:
+                if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= _MAX:
                     raise ParameterError(f"{one.name} is a whole number from {least} on, not {value!r:.40}")
         if not 0 < self.efficiency <= 1 or self.flops <= 0:
             raise ParameterError("flops must be above zero, and the efficiency above zero and at most 100%")

@@ -27,7 +27,7 @@ from topodesign.schedulers.price import price_all_to_all
 from topodesign.topology.library import TopologyLike
 from topodesign.topology.topology import Topology
 
-_MOST_SPARE = 40  # choices of strides for ports that are left over when every box has a cable to every other
+_MAX_SPARE = 40  # choices of strides for ports that are left over when every box has a cable to every other
 
 
 class Graph(NamedTuple):
@@ -95,7 +95,7 @@ def _strides(boxes: int, ports: int, *, duplex: bool) -> Iterator[str]:
         paired = strides == sorted([*halves, *(boxes - one for one in halves)])
         yield str(Spec("circulant", (boxes, *halves)) if paired else Spec("dicirculant", (boxes, *strides)))
         return
-    for more in itertools.islice(itertools.combinations(range(1, boxes), spare), _MOST_SPARE):
+    for more in itertools.islice(itertools.combinations(range(1, boxes), spare), _MAX_SPARE):
         yield str(Spec("dicirculant", (boxes, *sorted([*every, *more]))))
 
 

@@ -48,7 +48,7 @@ Shown: TypeAlias = "tuple[tuple[Fraction, ...], Mix | None, None, str]"
 """What times of wirings are of: sizes, a workload, no cables yet, and a collective."""
 
 _ALLREDUCE: Shown = ((), None, None, "allreduce")
-_MOST_ALIKE = 2  # graphs of the same all-to-all that are looked at where the inside is narrow
+_MAX_ALIKE = 2  # graphs of the same all-to-all that are looked at where the inside is narrow
 
 
 @dataclass(frozen=True, repr=False)
@@ -492,7 +492,7 @@ def find_wirings(
         found = _number_box(box, graph, split, duplex=duplex, seed=seed)
         if found.rates.inside != ANY_ORDER:  # of graphs that are as good for all-to-all one may fit the inside better
             alike = [other for other in graphs if other.factor == graph.factor and other is not graph]
-            for other in alike[:_MOST_ALIKE]:
+            for other in alike[:_MAX_ALIKE]:
                 more = _number_box(box, other, split, duplex=duplex, seed=seed)
                 if (more.rates.least or 0) > (found.rates.least or 0):
                     graph, found = other, more

@@ -80,7 +80,7 @@ def _rows(joined: Topology, box: list[bool]) -> NDArray[np.float64] | None:
     return places
 
 
-MOST_NODES = 48  # nodes and switches that are drawn one by one where there are boxes
+MAX_NODES = 48  # nodes and switches that are drawn one by one where there are boxes
 
 
 def cut_drawing(best: Optimum) -> Drawing:
@@ -90,7 +90,7 @@ def cut_drawing(best: Optimum) -> Drawing:
     switches = fabric.topology.switches
     sides = ("inside the bottleneck", "outside", "switch inside", "switch outside") if cut else ("node", "", "switch")
     groups = [int(bool(cut) and node not in cut) + 2 * (node in switches) for node in range(fabric.topology.nodes)]
-    if fabric.topology.nodes > MOST_NODES and has_boxes(fabric):
+    if fabric.topology.nodes > MAX_NODES and has_boxes(fabric):
         made = boxes_drawing(fabric, binding)
         return replace(made, title=best.heading(), note=f"marked: joined by links that bind; {made.note}")
     note = f"marked: the links that bind; {words}"

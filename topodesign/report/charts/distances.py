@@ -9,13 +9,13 @@ from topodesign.pricing.closed_form import distances
 from topodesign.report.charts.chart import Chart, Series, name_of
 from topodesign.topology.topology import Topology
 
-_MOST_WORK = 2**32  # links times sources
+_MAX_WORK = 2**32  # links times sources
 
 
 def distances_chart(topology: Topology) -> Chart:
     """Return the histogram of distances from a node, and Moore's."""
     sources, weights = sources_of(topology)
-    if len(sources) * len(topology.src) > _MOST_WORK:
+    if len(sources) * len(topology.src) > _MAX_WORK:
         raise TooLargeError("this topology is too large to look at the distances of every node")
     total = np.zeros(topology.nodes + 1, dtype=np.int64)
     for source, weight in zip(sources, weights, strict=True):

@@ -15,8 +15,8 @@ from topodesign.report.charts.structure import draw_topology, outline, structure
 from topodesign.topology.positions import positions_of
 from topodesign.topology.topology import Topology
 
-MOST_ORBITS = 12  # orbits of links that are distinguished
-_MOST_LINES = 160  # lines that are read at once
+MAX_ORBITS = 12  # orbits of links that are distinguished
+_MAX_LINES = 160  # lines that are read at once
 _GRID = 3  # lines a node up to which a grid is
 
 
@@ -27,8 +27,8 @@ def picture_of(place: Topology | Fabric) -> Drawing:
     topology = place.topology if isinstance(place, Fabric) else place
     structure = structure_drawing(place)
     lines = len(structure.links)
-    few = lines <= _MOST_LINES or (lines <= _GRID * topology.nodes and positions_of(topology).shape == "grid")
-    if few or not 1 < len(_orbits(topology, structure)[1]) <= MOST_ORBITS:
+    few = lines <= _MAX_LINES or (lines <= _GRID * topology.nodes and positions_of(topology).shape == "grid")
+    if few or not 1 < len(_orbits(topology, structure)[1]) <= MAX_ORBITS:
         return structure
     return orbits_drawing(topology)
 
@@ -47,9 +47,9 @@ def orbits_drawing(topology: Topology) -> Drawing:
     orbits, names = _orbits(topology, made)
     if not names:
         raise ParameterError(f"no symmetry of {made.title} is known, so that links have no orbits; draw the structure")
-    if len(names) > MOST_ORBITS:
+    if len(names) > MAX_ORBITS:
         raise TooLargeError(
-            f"{len(names)} orbits of links are too many to tell apart; at most {MOST_ORBITS}; draw the structure"
+            f"{len(names)} orbits of links are too many to tell apart; at most {MAX_ORBITS}; draw the structure"
         )
     several = count_noun(len(names), "orbit")
     note = f"{several} of links: symmetry takes each link of a picture to every other one there; {made.note}"

@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 from topodesign.base.errors import TooLargeError
 from topodesign.fabrics.fabric import Fabric
 from topodesign.report.charts.chart import Drawing, name_of
-from topodesign.topology.positions import MOST_RINGS, positions_of
+from topodesign.topology.positions import MAX_RINGS, positions_of
 from topodesign.topology.topology import Topology
 
 Groups: TypeAlias = tuple[Sequence[int], tuple[str, ...]]  # for every node the number of its group, and their names
 
-MOST_NODES = 2048
-MOST_LINKS = 8192
+MAX_NODES = 2048
+MAX_LINKS = 8192
 _SHAPES = {
     "grid": "a grid of the product's coordinates",
     "rings": "a ring for every orbit of nodes",
@@ -39,7 +39,7 @@ def outline(place: Topology | Fabric) -> tuple[Topology, Sequence[str], Groups, 
     legend: tuple[str, ...] = ("node",)
     if place.symmetry is not None:
         found, number = np.unique(place.symmetry.represented_by, return_inverse=True)
-        if 1 < len(found) <= MOST_RINGS:
+        if 1 < len(found) <= MAX_RINGS:
             orbits, legend = number.tolist(), tuple(f"orbit of node {node}" for node in found.tolist())
     if place.switches:
         orbits, legend = [int(node in place.switches) for node in range(place.nodes)], ("node", "switch")
@@ -62,10 +62,10 @@ def draw_topology(
     ``places`` is where nodes are, as of :class:`topodesign.topology.positions.Positions`; by structure if None.
     """
     real = np.flatnonzero(topology.src != topology.dst)
-    if topology.nodes > MOST_NODES or len(real) > 2 * MOST_LINKS:
+    if topology.nodes > MAX_NODES or len(real) > 2 * MAX_LINKS:
         raise TooLargeError(
             f"{topology.nodes} nodes and {len(real)} links are too many to tell apart in a drawing; "
-            f"at most {MOST_NODES} and {MOST_LINKS}"
+            f"at most {MAX_NODES} and {MAX_LINKS}"
         )
     if places is None:
         shape, places = positions_of(topology)

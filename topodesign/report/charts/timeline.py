@@ -15,8 +15,8 @@ from topodesign.plans.step_ops import find_links
 from topodesign.report.charts.chart import Chart, Series
 from topodesign.topology.topology import IntArray, Topology
 
-MOST_LANES = 256
-MOST_SPANS = 20_000
+MAX_LANES = 256
+MAX_SPANS = 20_000
 
 
 def timeline_chart(
@@ -29,8 +29,8 @@ def timeline_chart(
       node over all its links.
     """
     topology = plan.topology
-    if len(topology.src) > MOST_LANES:
-        raise TooLargeError(f"{len(topology.src)} links are too many lanes to tell apart; at most {MOST_LANES}")
+    if len(topology.src) > MAX_LANES:
+        raise TooLargeError(f"{len(topology.src)} links are too many lanes to tell apart; at most {MAX_LANES}")
     spans: tuple[Series, ...]
     if plan.model == "clock":
         spans, note = _make_series(plan, plan.flows), "every bar is a send with its latency"
@@ -54,8 +54,8 @@ def timeline_chart(
 def _make_series(plan: Plan, streams: tuple[Flow, ...]) -> tuple[Series, ...]:
     streams = tuple(one.over_links() for one in streams)
     sends = sum(map(len, streams))
-    if sends > MOST_SPANS:
-        raise TooLargeError(f"{sends} sends are too many to draw; at most {MOST_SPANS}")
+    if sends > MAX_SPANS:
+        raise TooLargeError(f"{sends} sends are too many to draw; at most {MAX_SPANS}")
     series = []
     for number, one in enumerate(streams):
         name = f"{number}: {one.collective}" if plan.collective.several else "send"
@@ -71,8 +71,8 @@ def _rounds(
 ) -> tuple[tuple[Series, ...], str]:
     topology = plan.topology
     load = step_loads(topology, moved)
-    if np.count_nonzero(load) > MOST_SPANS:
-        raise TooLargeError(f"{np.count_nonzero(load)} messages are too many to draw; at most {MOST_SPANS}")
+    if np.count_nonzero(load) > MAX_SPANS:
+        raise TooLargeError(f"{np.count_nonzero(load)} messages are too many to draw; at most {MAX_SPANS}")
     shards = moved.collective.shards(len(moved.collective.members(topology.nodes, topology.switches)))
     unit = size * 8 / shards / moved.units * topology.degree / bandwidth  # seconds for a unit over a link
     now, series = Fraction(0), []

@@ -15,7 +15,7 @@ from topodesign.pricing.workload import winners
 from topodesign.report.charts.chart import Chart, Series, Style
 
 SIZES = tuple(Fraction(2**power) for power in range(10, 31))  # from 1 KiB to 1 GiB
-_MOST_COLOURED = 6  # contenders that are distinguished by colour
+_MAX_COLOURED = 6  # contenders that are distinguished by colour
 
 
 def times_chart(found: Pareto | SideBySide) -> Chart:
@@ -49,7 +49,7 @@ def _side_by_side(
     x = [sizes[place] for place in order]
     style: Style = "line" if len(x) > 1 else "points"
     series = [
-        Series(shorten_text(name), x, [y[at] for at in order], style, "ours" if place < _MOST_COLOURED else "other")
+        Series(shorten_text(name), x, [y[at] for at in order], style, "ours" if place < _MAX_COLOURED else "other")
         for place, (name, y) in enumerate(times)
     ]
     series.append(Series("lower bound", x, [bound[at] for at in order], style, "bound"))

@@ -41,7 +41,7 @@ from topodesign.schedulers.step import StepLike, as_step, price_on
 from topodesign.topology.topology import Topology
 
 Parameter = Literal["gap", "hop"]
-MOST_SECONDS = 10**6  # the largest limit on the time of a contender
+MAX_SECONDS = 10**6  # the largest limit on the time of a contender
 _LARGEST = Fraction(1, 10**4)  # seconds up to which other values are looked at
 _HALVINGS = 20  # how often the span that a value lies in is halved: to a tenth of a nanosecond
 
@@ -417,8 +417,8 @@ def compare(
         None if prices is None else {as_choice("price", name, PRICED): _price(value) for name, value in prices.items()}
     )
     limit = as_time(time_limit)
-    if not 0 < limit <= MOST_SECONDS:
-        raise ParameterError(f"time_limit must be above zero and at most {MOST_SECONDS} seconds")
+    if not 0 < limit <= MAX_SECONDS:
+        raise ParameterError(f"time_limit must be above zero and at most {MAX_SECONDS} seconds")
     mix = None if step is None else as_step(step)
     if mix is not None and mix.shape and many not in {None, math.prod(mix.shape)}:
         raise ParameterError(f"{mix.name} has {math.prod(mix.shape)} ranks, and {many} nodes are compared")

@@ -38,8 +38,8 @@ from topodesign.topology.topology import Topology
 ContenderLike: TypeAlias = "PlaceLike | Plan"
 """What can be compared: an everyday name, whatever names a topology or fabric, also with a method, or a plan."""
 
-_MOST_PLANNED = 2**17  # nodes times links up to which a plan is made and verified; beyond, links are priced
-_MOST_FLOW = 64  # nodes of a switched fabric up to which its all-to-all is worked out
+_MAX_PLANNED = 2**17  # nodes times links up to which a plan is made and verified; beyond, links are priced
+_MAX_FLOW = 64  # nodes of a switched fabric up to which its all-to-all is worked out
 
 PRICED = ("cable", "port", "switch", "switch-port")  # what can have a price
 
@@ -181,7 +181,7 @@ def contender(
         plan = replace(plan, place=place)
         _check_allreduce(plan, name)
         made = [plan]
-    elif own * len(links.src) <= _MOST_PLANNED or method != "auto" or isinstance(place, Fabric):
+    elif own * len(links.src) <= _MAX_PLANNED or method != "auto" or isinstance(place, Fabric):
         made = schedule_all(place, ALLREDUCE, method=method)
         if made[0].claim.get("steps") != 2:  # one in each half, where auto takes the fewest and others may be faster
             made = made[:1]
@@ -325,7 +325,7 @@ def _all_to_all(place: Topology | Fabric, ports: Fraction, work: Workload) -> tu
     if isinstance(place, Topology):
         found = price_all_to_all(place)
         return found.lower * ports, None if found.upper is None else found.upper * ports
-    if len(place.compute) > _MOST_FLOW:
+    if len(place.compute) > _MAX_FLOW:
         return None, None
     try:
         best = optimum(place, "all-to-all")

@@ -13,8 +13,8 @@ from topodesign.solve.flow_kernels import make_network, push
 from topodesign.solve.maxflow import LARGEST
 from topodesign.topology.topology import IntArray, Topology
 
-_MOST_FLOWS = 2**24  # nodes times links up to which flows between all nodes are asked for
-_MOST_SPECTRAL = 2048  # nodes of which a wide cut is looked for
+_MAX_FLOWS = 2**24  # nodes times links up to which flows between all nodes are asked for
+_MAX_SPECTRAL = 2048  # nodes of which a wide cut is looked for
 _VIEWS, _IMPROVED = 8, 3
 """Nodes that a vibration is looked at from, and how many of the halves that this gives have nodes exchanged."""
 _SAME, _DIGITS = 1e-9, 9
@@ -61,7 +61,7 @@ def count_survived(topology: Topology) -> int | None:
     Every node other than a fixed one must reach it and be reached over so many paths without a common link (Menger);
     switches need not be reached. None for large places.
     """
-    if topology.nodes * len(topology.src) > _MOST_FLOWS:
+    if topology.nodes * len(topology.src) > _MAX_FLOWS:
         return None
     nodes = [node for node in range(topology.nodes) if node not in topology.switches]
     if len(nodes) < 2:
@@ -98,7 +98,7 @@ def widest_known(topology: Topology) -> tuple[IntArray, Fraction] | None:
     large places, and where there are switches.
     """
     nodes = topology.nodes
-    if topology.switches or nodes < 2 or nodes > _MOST_SPECTRAL:
+    if topology.switches or nodes < 2 or nodes > _MAX_SPECTRAL:
         return None
     matrix = np.zeros((nodes, nodes))
     real = topology.src != topology.dst

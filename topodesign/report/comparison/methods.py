@@ -24,7 +24,7 @@ from topodesign.plans.time.chunks import PipelineSimulation
 from topodesign.plans.verify.plans import verify
 from topodesign.pricing.closed_form import distances
 from topodesign.pricing.workload import Workload
-from topodesign.report.comparison.compare import MOST_SECONDS, Comparison, TimedBounds
+from topodesign.report.comparison.compare import MAX_SECONDS, Comparison, TimedBounds
 from topodesign.report.comparison.contender import Contender, Factor, Interval, counts_of, timing_of
 from topodesign.report.comparison.measures import Counts
 from topodesign.schedulers.choice import make_plan
@@ -109,8 +109,8 @@ def compare_methods(
     if not amounts:
         raise ParameterError("at least one size is needed")
     messages, limit = as_latency(said["alpha"], said["gap"], said["hop"]), as_time(time_limit)
-    if not 0 < limit <= MOST_SECONDS:
-        raise ParameterError(f"time_limit must be above zero and at most {MOST_SECONDS} seconds")
+    if not 0 < limit <= MAX_SECONDS:
+        raise ParameterError(f"time_limit must be above zero and at most {MAX_SECONDS} seconds")
     names = [as_choice("method", name, entry_points.SCHEDULERS) for name in methods] or list(entry_points.SCHEDULERS)
     if root is not None:
         last = len(whole.names) - 1

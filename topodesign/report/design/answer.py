@@ -12,7 +12,7 @@ from topodesign.base.atomic import write_directory
 from topodesign.base.claims import Claim
 from topodesign.base.declared import key
 from topodesign.base.fitted import wrap_text
-from topodesign.base.records import MOST_WIDE, Table, TextResult
+from topodesign.base.records import MAX_WIDE, Table, TextResult
 from topodesign.base.units import format_amount, format_time
 from topodesign.base.wording import count_noun, join_words
 from topodesign.report.design.boxed import with_plans
@@ -141,7 +141,7 @@ def _text(found: Decision) -> str:
     """Return the decision on one screen."""
     asked, best = found.request, found.recommendation
     lines = [found.heading(), asked.words, "", found.verdict, *_format_rivals(found), ""]
-    text = [line for long in lines for line in (wrap_text(long, MOST_WIDE, 2) or [""])]
+    text = [line for long in lines for line in (wrap_text(long, MAX_WIDE, 2) or [""])]
     text += [found.table().text(), ""]
     rest = [] if best.step is None else [best.step.heading(), str(best.step.claims[0])]
     rest += [f"limit of {one.collective}: {one}" for one in found.limits]
@@ -161,7 +161,7 @@ def _text(found: Decision) -> str:
     rest += [f"{str(claim)[:1].upper()}{str(claim)[1:]}." for claim in found.claims]
     rest += found.absent
     rest += [f"wrote {count_noun(len(found.files), 'file')}, listed in decision.json"] if found.files else []
-    return "\n".join([*text, *(line for long in rest for line in wrap_text(long, MOST_WIDE, 2))])
+    return "\n".join([*text, *(line for long in rest for line in wrap_text(long, MAX_WIDE, 2))])
 
 
 def _format_rivals(found: Decision) -> Iterator[str]:
@@ -211,7 +211,7 @@ def _table(found: Decision) -> Table:
         for one in offers
     ]
     widths = [max(len(title), *(len(row[place]) for row in cells)) for place, title in enumerate(titles)]
-    room = max(_LEAST_NAME, MOST_WIDE - sum(width + 2 for width in widths))
+    room = max(_LEAST_NAME, MAX_WIDE - sum(width + 2 for width in widths))
     rows = tuple((*row, _short(_name_of(one), room)) for one, row in zip(offers, cells, strict=True))
     able = sum(one.refused is None for one in offers)
     return Table(

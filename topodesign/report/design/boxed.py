@@ -29,7 +29,7 @@ from topodesign.schedulers.scheduling import schedule
 from topodesign.topology.topology import Topology
 
 RAILS = "rails"  # what the same boxes with switches between their NICs are called
-MOST_PLANNED = 128  # accelerators up to which a decision has plans; of more they are made as its files are written
+MAX_PLANNED = 128  # accelerators up to which a decision has plans; of more they are made as its files are written
 _SECONDS = 120.0  # for the plan of a collective
 
 

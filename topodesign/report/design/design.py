@@ -13,7 +13,7 @@ from topodesign.base.progress import Progress, part
 from topodesign.base.units import Quantity, as_time, format_time
 from topodesign.report.design.ahead import in_order, split_beaten, turns
 from topodesign.report.design.answer import Decision
-from topodesign.report.design.boxed import MOST_PLANNED, with_plans
+from topodesign.report.design.boxed import MAX_PLANNED, with_plans
 from topodesign.report.design.contenders import Budget, Gathered, gather_offers
 from topodesign.report.design.failures import failures_of
 from topodesign.report.design.fields import RequestOptions
@@ -80,7 +80,7 @@ def design(
     budget = Budget(None if time_limit is None else _read_limit(time_limit))
     found = gather_offers(asked, budget, part(progress, 0, 0.75))
     offers, wiring = _wire_best(found, asked)
-    best = budget.do("plans of the recommendation", lambda: with_plans(offers[0], most=MOST_PLANNED), offers[0])
+    best = budget.do("plans of the recommendation", lambda: with_plans(offers[0], most=MAX_PLANNED), offers[0])
     wins = turns([best, *offers[1:]], asked)
     names = {best.name, *(one.then for one in wins), *(one.name for one in offers[1:2])}
     shown, beaten = split_beaten([best, *offers[1:]], names, asked)

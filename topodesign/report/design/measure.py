@@ -37,9 +37,9 @@ from topodesign.schedulers.scheduling import schedule, schedule_all
 from topodesign.schedulers.step import StepTime, price_on
 from topodesign.topology.topology import Topology
 
-MOST_BLOCKS = 2**17
+MAX_BLOCKS = 2**17
 """Blocks of an all-to-all, nodes times nodes, up to which a contender that may be recommended has a plan of it."""
-MOST_PLANNED_BESIDE = 32
+MAX_PLANNED_BESIDE = 32
 """Nodes up to which there are plans of what is left after failures and of sizes to grow to: an all-to-all without
 symmetry takes minutes from 96 nodes on."""
 _GAP = Fraction(1, 20)  # of the price of an all-to-all to its bound, at most
@@ -80,7 +80,7 @@ def measure_step(
         used = 1 if isinstance(place, Fabric) else Fraction(place.degree, request.degree)
         wires = Wires.of(place, request.work.latency, request.work.bandwidth * used)
         return Measured((), price_on(request.step, wires, placement=placement))
-    if request.nodes > MOST_PLANNED_BESIDE and isinstance(place, Topology):
+    if request.nodes > MAX_PLANNED_BESIDE and isinstance(place, Topology):
         return Measured(parts_of(price_nodes(place, request, costs), request))
     return Measured(plan_parts(place, request))
 
@@ -164,7 +164,7 @@ def plan_parts(
 
     The method applies to allreduces.
 
-    All-to-alls of more than :data:`MOST_BLOCKS` blocks have a price, within 5% of its bound, and no plan.
+    All-to-alls of more than :data:`MAX_BLOCKS` blocks have a price, within 5% of its bound, and no plan.
 
     Raises
     ------
@@ -178,7 +178,7 @@ def plan_parts(
     parts: list[Part] = []
     for number, share in enumerate(request.mix.shares):
         what = share.collective
-        if what == ALL_TO_ALL.name and request.nodes**2 > MOST_BLOCKS:
+        if what == ALL_TO_ALL.name and request.nodes**2 > MAX_BLOCKS:
             if isinstance(place, Fabric):
                 raise InfeasibleError(f"the all-to-all of {request.nodes} nodes behind switches is not worked out")
             parts.append(parts_of(price_nodes(place, request), request)[number])

@@ -41,7 +41,7 @@ from topodesign.wiring.inventory.inventory import Inventory
 
 _LARGEST_FILE = 2**20
 _ROOM = ("panels", "panel_ports", "kind", "mode", "connector")
-_MOST_PRICE = 10**12
+_MAX_PRICE = 10**12
 
 
 def read_request(path: str | Path) -> Request:
@@ -304,8 +304,8 @@ def _amounts(fields: Fields, name: str) -> dict[str, Fraction]:
             amounts[what] = read_number(value.value)
         except (TypeError, ValueError, ZeroDivisionError, OverflowError):
             wrong_at(value, f"{name}: {what}: expected a number, not {str(value.value)[:50]!r}")
-        if not 0 <= amounts[what] <= _MOST_PRICE:
-            wrong_at(value, f"{name}: {what}: expected a number from 0 to {_MOST_PRICE}")
+        if not 0 <= amounts[what] <= _MAX_PRICE:
+            wrong_at(value, f"{name}: {what}: expected a number from 0 to {_MAX_PRICE}")
     if not any(amounts.values()):
         fields.wrong(name, "all are zero; give one, or omit the field")
     return amounts

@@ -15,7 +15,7 @@ from topodesign.report.charts.times import frontier_chart, times_chart
 from topodesign.report.page.details import Beside, make_plan
 from topodesign.report.page.parts import Choice, Document, Facts, Listing, Plotted, Section, Summary
 from topodesign.report.page.topology import (
-    MOST_WORK,
+    MAX_WORK,
     Priced,
     describe_method,
     figures,
@@ -89,7 +89,7 @@ def _about(entry: Entry, bounds: tuple[Cost, ...], *, duplex: bool) -> tuple[Sum
     """Return the sections on one topology of the frontier, rebuilt unless huge."""
     name, short = str(entry.spec), shorten_text(entry.short)
     exchange = None if entry.all_to_all is None else (entry.all_to_all.lower, entry.all_to_all.upper)
-    if entry.nodes * entry.nodes * entry.degree > MOST_WORK:
+    if entry.nodes * entry.nodes * entry.degree > MAX_WORK:
         basis = "as the catalog says; building and pricing it again takes 'topodesign evaluate'"
         priced = Priced(entry.cost, entry.allgather, bounds, duplex, basis, exchange)
         links = (f"{entry.nodes * entry.degree} links, no switch",)

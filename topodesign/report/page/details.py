@@ -15,13 +15,13 @@ from topodesign.finder.candidate import Entry
 from topodesign.finder.question import Objective
 from topodesign.plans.plan import Plan
 from topodesign.report.comparison.compare import compare_beside
-from topodesign.report.page.player import MOST_NODES
+from topodesign.report.page.player import MAX_NODES
 from topodesign.schedulers.scheduling import schedule
 from topodesign.topology.topology import Topology
 from topodesign.wiring.inventory.answers import plain_inventory
 from topodesign.wiring.plan.wire import plan_wiring
 
-MOST_WIRED = 20_000  # links of a topology that is wired to count its cables
+MAX_WIRED = 20_000  # links of a topology that is wired to count its cables
 _OVER = tuple(4**power for power in range(5, 16))  # sizes at which a plot compares designs, from 1 KiB to 1 GiB
 
 
@@ -69,11 +69,11 @@ def make_plan(graph: Topology) -> Made:
 def plan_for(place: Topology | Fabric, collective: Collective | str = "allreduce") -> Plan | None:
     """Return a plan to play, or None if it would be too large."""
     nodes = len(place.compute) if isinstance(place, Fabric) else place.nodes
-    return schedule(place, collective) if nodes <= MOST_NODES else None
+    return schedule(place, collective) if nodes <= MAX_NODES else None
 
 
 def _cabling(graph: Topology) -> Cabling | None:
-    if len(graph.src) > MOST_WIRED:
+    if len(graph.src) > MAX_WIRED:
         return None
     plan = plan_wiring(graph, plain_inventory(graph.nodes, graph.degree))
     bill = plan.bill()

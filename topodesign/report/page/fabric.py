@@ -43,7 +43,7 @@ from topodesign.topology.topology import Topology
 
 _SIZES = tuple(Fraction(4**power) for power in range(6, 16))  # from 4 KiB to 1 GiB
 _RATE = "whole data over time"
-_MOST_LINKS = 24  # links of a bottleneck that are listed
+_MAX_LINKS = 24  # links of a bottleneck that are listed
 
 
 def fabric_document(found: Optimum, work: Workload, name: str) -> Document:
@@ -133,9 +133,9 @@ def _collectives(found: Optimum) -> Listing:
 
 
 def _binding(links: Sequence[FabricLink]) -> Listing:
-    rows = [(link.src, link.dst, format_rate(link.bandwidth), link.kind) for link in links[:_MOST_LINKS]]
-    if len(links) > _MOST_LINKS:
-        rows.append((f"and {len(links) - _MOST_LINKS} more", "", "", ""))
+    rows = [(link.src, link.dst, format_rate(link.bandwidth), link.kind) for link in links[:_MAX_LINKS]]
+    if len(links) > _MAX_LINKS:
+        rows.append((f"and {len(links) - _MAX_LINKS} more", "", "", ""))
     return _list_remaining(("from", "to", "bandwidth", "class"), rows, ("from", "to", "class"))
 
 
@@ -187,7 +187,7 @@ def _links(fabric: Fabric) -> Listing:
     return _list_remaining(("class", "bandwidth of a link", "links, one-way", "together"), rows, ("class",))
 
 
-_MOST_LANES = 64
+_MAX_LANES = 64
 
 
 def plan_document(plan: Plan, work: Workload, name: str) -> Document:
@@ -240,7 +240,7 @@ def _charts(plan: Plan, work: Workload) -> tuple[Plotted, ...]:
     charts = [] if model == "clock" else [plan_times(plan, work)]
     if model == "steps":
         charts.append(link_use_chart(plan))
-    if model != "chunks" and len(plan.topology.src) <= _MOST_LANES:
+    if model != "chunks" and len(plan.topology.src) <= _MAX_LANES:
         charts.append(timeline_chart(plan, size=work.sizes[0], alpha=work.alpha, bandwidth=work.bandwidth))
     return tuple(map(Plotted, charts))
 

@@ -32,8 +32,8 @@ from topodesign.report.page.plotted import chart_element
 _ASSETS = Path(__file__).with_name("assets")
 _CLOSING = "All figures are exact; decimals are rounded for reading."
 _THEME = '<button type="button" id="theme" aria-label="Switch between light and dark">Light / dark</button>'
-_MOST_NARROW = 2  # columns of a table that stays one on a phone; of more every row is a card
-_MOST_NUMBERS = 300  # points of a chart whose numbers are also given as a table
+_MAX_NARROW = 2  # columns of a table that stays one on a phone; of more every row is a card
+_MAX_NUMBERS = 300  # points of a chart whose numbers are also given as a table
 
 
 def markup(document: Document, program: str) -> str:
@@ -222,7 +222,7 @@ def _listing(part: Listing, name: str, document: Document | None) -> str:
     hint = '<p class="note">Choose a row or a point: the sections below follow.</p>' if chosen is not None else ""
     title = f"<caption>{_text(table.heading)}</caption>" if table.heading else ""
     body = "\n".join(rows)
-    kind = ' class="cards"' if len(order) > _MOST_NARROW else ""
+    kind = ' class="cards"' if len(order) > _MAX_NARROW else ""
     return (
         f'{hint}<div class="wide"><table id="{name}"{kind}>{title}<thead><tr>{first}{head}</tr></thead>\n'
         f"<tbody>\n{body}\n</tbody></table></div>{note}"
@@ -262,7 +262,7 @@ def _commands(part: Commands) -> str:
 def _plot_part(part: Plotted, name: str) -> str:
     chart = part.chart
     numbers = ""
-    if 0 < sum(len(one.x) for one in chart.series) <= _MOST_NUMBERS:
+    if 0 < sum(len(one.x) for one in chart.series) <= _MAX_NUMBERS:
         rows = "\n".join(
             f"<tr><td>{_text(one.name)}</td>{_number(x)}{_number(y)}</tr>"
             for one in chart.series

@@ -20,10 +20,10 @@ from topodesign.report.charts.chart import Drawing
 from topodesign.report.page.parts import Block, Compact, Played, Sends
 from topodesign.topology.topology import IntArray
 
-MOST_NODES = 64  # nodes of a plan that is played
-MOST_SENDS = 12_000  # sends that are played; of a plan with more, those of one node's data are
-MOST_FRAMES = 500
-_MOST_CELLS = 2**21  # parts of blocks at all nodes
+MAX_NODES = 64  # nodes of a plan that is played
+MAX_SENDS = 12_000  # sends that are played; of a plan with more, those of one node's data are
+MAX_FRAMES = 500
+_MAX_CELLS = 2**21  # parts of blocks at all nodes
 
 
 class _Sends(NamedTuple):
@@ -42,25 +42,25 @@ def player_of(plan: Plan, drawing: Drawing) -> Played | None:
     Of trees the first chunks are shown.
     """
     topology, collective = plan.topology, plan.collective
-    if len(plan.fabric.compute) > MOST_NODES or topology.nodes > 2 * MOST_NODES:
+    if len(plan.fabric.compute) > MAX_NODES or topology.nodes > 2 * MAX_NODES:
         return None
     try:
         found = _sends(plan)
     except (InfeasibleError, TooLargeError, ScheduleError):
         return None
-    if found is None or not 0 < len(found.instants) <= MOST_FRAMES:
+    if found is None or not 0 < len(found.instants) <= MAX_FRAMES:
         return None
     members = collective.members(topology.nodes, topology.switches)
     blocks = collective.blocks(members, topology.nodes)
     columns, note = found.columns, found.note
-    if len(columns["from"]) > MOST_SENDS:
+    if len(columns["from"]) > MAX_SENDS:
         owners = collective.owners(blocks, topology.nodes)
         blocks = blocks[owners == owners[0]]
         kept = np.isin(columns["block"], blocks)
         columns = {name: column[kept] for name, column in columns.items()}
         note = f"the data of {plan.fabric.names[owners[0]]} alone are shown; those of the others go likewise. {note}"
     cuts = np.unique(np.concatenate((columns["low"], columns["high"], [0, found.units])))
-    if len(columns["from"]) > MOST_SENDS or topology.nodes * len(blocks) * len(cuts) > _MOST_CELLS:
+    if len(columns["from"]) > MAX_SENDS or topology.nodes * len(blocks) * len(cuts) > _MAX_CELLS:
         return None
     pairs, path = np.unique(np.stack((columns["src"], columns["dst"])), axis=1, return_inverse=True)
     ways = [found.routes.get((u, v), (u, v)) for u, v in pairs.T.tolist()]

@@ -49,9 +49,9 @@ from topodesign.topology.topology import Topology
 if TYPE_CHECKING:
     from topodesign.plans.plan import Plan
 
-MOST_WORK = 2**25  # nodes times links of a topology that is looked at from all sides
+MAX_WORK = 2**25  # nodes times links of a topology that is looked at from all sides
 _SHOWN = {"orbits": ": links by orbit", "boxes": ": box by box"}
-_MOST_DRAWN = (1100, 8800)  # nodes and links of a drawing that a browser shows at once
+_MAX_DRAWN = (1100, 8800)  # nodes and links of a drawing that a browser shows at once
 
 
 @dataclass(frozen=True)
@@ -315,7 +315,7 @@ def find_drawing(place: Topology | Fabric, name: str) -> Drawn | None:
 
 def _is_drawn(place: Topology | Fabric) -> bool:
     links = place.topology if isinstance(place, Fabric) else place
-    return links.nodes <= _MOST_DRAWN[0] and len(links.src) <= _MOST_DRAWN[1]
+    return links.nodes <= _MAX_DRAWN[0] and len(links.src) <= _MAX_DRAWN[1]
 
 
 def plan_fact(checked: Report) -> Fact:
@@ -330,7 +330,7 @@ def plan_fact(checked: Report) -> Fact:
 
 def _loads(graph: Topology, plan: Plan | None, priced: Priced, name: str) -> tuple[Part, ...]:
     words = Words((bottleneck_of(graph, priced),))
-    if graph.nodes * len(graph.src) > MOST_WORK:
+    if graph.nodes * len(graph.src) > MAX_WORK:
         return (words,)
     use = () if plan is None else (Plotted(link_use_chart(plan)),)
     chart = distances_chart(graph)

@@ -17,12 +17,12 @@ from topodesign.base.text_files import naming, read_bytes
 from topodesign.runtime.chakra.contents import Contents, Memory, contents_of, find_races
 from topodesign.runtime.chakra.network import Clock, Network, read_network
 from topodesign.runtime.chakra.replay import Job, Links, Run, load_job
-from topodesign.runtime.chakra.traces import COLLECTIVE_NODE, COMPUTE, MOST_RANKS, SEND, Trace, find_traces, read_trace
+from topodesign.runtime.chakra.traces import COLLECTIVE_NODE, COMPUTE, MAX_RANKS, SEND, Trace, find_traces, read_trace
 from topodesign.runtime.report import Finding, Report, Verdict
 
 MAX_FINDINGS = 5  # shown of a kind
 _LARGEST_JSON = 2**24
-_MOST_NODES = 2**17  # for which all orders are proven: the work grows with their square
+_MAX_NODES = 2**17  # for which all orders are proven: the work grows with their square
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +119,7 @@ def check_job(traces: Sequence[Trace], *, network: Network | None = None, expect
     contents, wrong = contents_of(job)
     if contents is not None:
         title = f"{contents.collective} of {len(traces)} ranks"
-    provable = contents is not None and sum(map(len, job.needs)) <= _MOST_NODES
+    provable = contents is not None and sum(map(len, job.needs)) <= _MAX_NODES
     findings = wrong or _run(job, contents, network, provable)
     times = times_of(traces, network, job) if network is not None and not findings else None
     if times is not None and expected is not None and times.simulator_ns != expected:
@@ -192,7 +192,7 @@ def _advice(job: Job, contents: Contents | None) -> list[str]:
 def _read_all(ranks: Mapping[int, Path]) -> list[Trace]:
     missing = next((rank for rank in range(len(ranks)) if rank not in ranks), None)
     some = next(iter(ranks.values()))
-    if missing is not None or len(ranks) > MOST_RANKS:
+    if missing is not None or len(ranks) > MAX_RANKS:
         raise FileFormatError(
             f"{some.parent}: there are {len(ranks)} traces such as {some.name}, and none of rank {missing}"
         )

@@ -47,8 +47,8 @@ Words = NDArray[np.uint64]
 Piece = tuple[int, int, int]  # block, and its first part and the end of its parts
 
 _MIX = (np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))
-_MOST_UNITS = 2**62
-_MOST_NUMBER = 2**20
+_MAX_UNITS = 2**62
+_MAX_NUMBER = 2**20
 _SHOWN = 5
 
 
@@ -139,7 +139,7 @@ def contents_of(job: Job) -> tuple[Contents | None, list[Finding]]:
     record, ranks, units, size = (headers[0].get(name) for name in (COLLECTIVE, RANKS, UNITS, SIZE))
     try:
         collective = from_record(parse_json(record)) if isinstance(record, str) else None
-        whole = Fraction(size) if isinstance(size, str) and len(size) <= 2 * _MOST_NUMBER.bit_length() else None
+        whole = Fraction(size) if isinstance(size, str) and len(size) <= 2 * _MAX_NUMBER.bit_length() else None
     except (TopodesignError, ValueError, ZeroDivisionError):
         collective = whole = None
     if collective is None or collective.several or collective.groups is not None or whole is None or whole <= 0:
@@ -148,7 +148,7 @@ def contents_of(job: Job) -> tuple[Contents | None, list[Finding]]:
         not isinstance(ranks, int)
         or ranks != len(job.traces)
         or not isinstance(units, int)
-        or not 1 <= units <= _MOST_UNITS
+        or not 1 <= units <= _MAX_UNITS
     ):
         return None, [Finding("illegal", f"the header says {ranks} ranks and {units} units of a block")]
     try:
@@ -166,7 +166,7 @@ def _ends(collective: Collective, blocks: list[int], units: int, said: object) -
     found = parse_json(said) if isinstance(said, str) and collective.pairwise else None
     if not isinstance(found, list) or len(found) != len(blocks) or not all(type(one) is int for one in found):
         raise FileFormatError("the pieces of the blocks of an all-to-all are a list of a number for each")
-    if min(found) < 0 or not 0 < sum(found) < _MOST_UNITS:
+    if min(found) < 0 or not 0 < sum(found) < _MAX_UNITS:
         raise FileFormatError("the pieces of a block are not below 0, and of all blocks not 0")
     others = len(blocks) - math.isqrt(len(blocks))
     ends = {block: units * pieces for block, pieces in zip(blocks, found, strict=True)}

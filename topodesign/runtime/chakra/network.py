@@ -24,7 +24,7 @@ from topodesign.base.text_files import naming, read_text
 
 SHAPES = ("FullyConnected", "Switch")  # words for ``topology`` that are understood here
 _LARGEST_FILE = 2**20
-_MOST_NUMBER = 10.0**12
+_MAX_NUMBER = 10.0**12
 _DECIMAL = re.compile(r"[0-9]{1,20}(\.[0-9]{0,60})?([eE][-+]?[0-9]{1,3})?")
 
 Link = tuple[int, int]
@@ -95,6 +95,6 @@ def _only(document: dict[Any, Any], name: str) -> str:
 
 
 def _number(text: str, name: str) -> float:
-    if not _DECIMAL.fullmatch(text) or float(text) > _MOST_NUMBER:
+    if not _DECIMAL.fullmatch(text) or float(text) > _MAX_NUMBER:
         raise FileFormatError(f"{name} {text[:50]!r} is not a number from 0 to 1e12")
     return float(text)

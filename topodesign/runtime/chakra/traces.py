@@ -137,7 +137,7 @@ DATA, PART = "topodesign_data", "topodesign_part"
 Value = int | float | bool | str | list[int] | None  # of an attribute; None for a kind that nothing here needs
 
 ENDING = ".et"
-MOST_RANKS = 2**16
+MAX_RANKS = 2**16
 _PER_BYTE = 12  # bytes of memory that a byte of a trace takes, read
 _NAME = re.compile(r"(?P<prefix>.+)\.(?P<rank>0|[1-9][0-9]{0,4})\.et")
 _LISTS = {8: 32, 10: 64, 12: 0, 14: 0}  # field of AttributeProto: bits where it is signed, else 0

@@ -13,8 +13,8 @@ from topodesign.collectives import COLLECTIVES, Collective
 from topodesign.runtime.jax.code import AMOUNTS, CHANGES, ENDING, HEADER, buffers, code_of, is_same_code, name_of
 
 LARGEST = 2**24  # bytes of a module that is read
-MOST_RANKS = 2**12
-MOST_ROWS = 2**24  # rows of all ranks together
+MAX_RANKS = 2**12
+MAX_ROWS = 2**24  # rows of all ranks together
 
 Runs = list[tuple[int, int]]
 
@@ -131,8 +131,8 @@ def _are_amounts(value: Any, ranks: int, most: int) -> bool:
 def _module(collective: Collective, numbers: Mapping[str, Any], data: Any, text: str, *, summing: bool) -> Module:
     """Return a module whose numbers and data fit one another."""
     ranks, root, pieces = numbers["RANKS"], numbers["ROOT"], numbers["PIECES"]
-    if type(ranks) is not int or not 1 <= ranks <= MOST_RANKS or type(pieces) is not int or pieces < 1:
-        raise ModuleError(f"RANKS are 1 to {MOST_RANKS} and PIECES at least 1")
+    if type(ranks) is not int or not 1 <= ranks <= MAX_RANKS or type(pieces) is not int or pieces < 1:
+        raise ModuleError(f"RANKS are 1 to {MAX_RANKS} and PIECES at least 1")
     splits, joins, whole = buffers(collective, ranks)
     units, rest = divmod(pieces, ranks if whole else 1)
     if (numbers["SPLITS"], numbers["JOINS"]) != (splits, joins) or rest:
@@ -145,7 +145,7 @@ def _module(collective: Collective, numbers: Mapping[str, Any], data: Any, text:
     if not isinstance(data, tuple) or len(data) != len(adding):
         raise ModuleError(f"{collective} has {len(adding)} phases")
     rows = len(collective.at(None).inputs(0, ranks)) * units
-    if rows * ranks > MOST_ROWS:
+    if rows * ranks > MAX_ROWS:
         raise ModuleError(f"{rows} rows of each of {ranks} ranks are too many")
     phases = []
     for adds, record in zip(adding, data, strict=True):
@@ -175,7 +175,7 @@ def _phase(record: Any, ranks: int, given: int, *, summing: bool) -> Phase:
         raise ModuleError(f"a phase has {', '.join(names)}")
     start = _rows(record["start"], ranks, given)
     rows = _length(start[0])
-    if rows * ranks > MOST_ROWS:
+    if rows * ranks > MAX_ROWS:
         raise ModuleError(f"{rows} rows of each of {ranks} ranks are too many")
     if not isinstance(record["steps"], tuple) or not all(isinstance(step, tuple) for step in record["steps"]):
         raise ModuleError("steps are a tuple, and each is one of permutations")
@@ -213,7 +213,7 @@ def _rows(record: Any, ranks: int, rows: int) -> list[Runs]:
     for runs in record:
         if not isinstance(runs, list) or not all(map(_is_pair, runs)):
             raise ModuleError("runs are pairs of numbers")
-        if not all(0 <= a < b <= rows or -MOST_ROWS < a < b == 0 for a, b in runs):
+        if not all(0 <= a < b <= rows or -MAX_ROWS < a < b == 0 for a, b in runs):
             raise ModuleError(f"runs are within the {rows} rows that there are, or end at 0: {runs!r:.200}")
     if not record[0] or len({_length(runs) for runs in record}) > 1:
         raise ModuleError("ranks have as many rows as one another, and at least one")

@@ -23,7 +23,7 @@ from topodesign.runtime.msccl.operations import (
     is_one_of,
 )
 from topodesign.runtime.msccl.parse import Gpu, Program, Threadblock
-from topodesign.runtime.msccl.profiles import MOST_SCRATCH, RuntimeProfile
+from topodesign.runtime.msccl.profiles import MAX_SCRATCH, RuntimeProfile
 from topodesign.runtime.msccl.steps import BUFFERS, Step
 from topodesign.runtime.report import Finding
 
@@ -63,7 +63,7 @@ def _algo(program: Program, profile: RuntimeProfile) -> Iterator[Finding]:
     elif profile.scratch_at_start:
         most = max((gpu.s_chunks for gpu in program.gpus), default=0)
         scratch = profile.scratch_bytes(program.max_bytes, most, max(1, program.nchunksperloop)) or 0
-        if scratch > MOST_SCRATCH:
+        if scratch > MAX_SCRATCH:
             yield illegal(
                 f"maxBytes {program.max_bytes} takes {scratch} bytes of scratch on a rank when the communicator "
                 "starts, which no device has; write a smaller one (--set max-size= of compile)"

@@ -31,8 +31,8 @@ _PER_SIGN = (("<", 400), ('"', 60))
 _BULK = 2**20  # characters from which on machine code reads steps, which has to be loaded
 _MAX_DEPTH = 32
 _NAME = r"[A-Za-z_][A-Za-z0-9_.-]*"
-_MOST_ATTRIBUTES = 1000  # that are looked at; no runtime reads more than a few dozen
-_OPEN = re.compile(rf'<({_NAME})((?: {_NAME}="[^"\0]*"){{0,{_MOST_ATTRIBUTES}}}) ?(/?)>')
+_MAX_ATTRIBUTES = 1000  # that are looked at; no runtime reads more than a few dozen
+_OPEN = re.compile(rf'<({_NAME})((?: {_NAME}="[^"\0]*"){{0,{_MAX_ATTRIBUTES}}}) ?(/?)>')
 _CLOSE = re.compile(rf"</({_NAME})>")
 _ATTRIBUTE = re.compile(rf' ({_NAME})="([^"]*)"')
 _BLANK = re.compile(r"[ \n\r]*")
@@ -333,7 +333,7 @@ def _explain(text: str, start: int, line: int) -> NoReturn:
         (bool(re.search(r' [^ ="/>]+[ />]', outside)), "an attribute without a value"),
         (bool(re.match(r"</", tag)), "a closing tag is </name>, without blanks or attributes"),
         ("\0" in tag, "a zero byte"),
-        (tag.count('="') > _MOST_ATTRIBUTES, f"more than {_MOST_ATTRIBUTES} attributes"),
+        (tag.count('="') > _MAX_ATTRIBUTES, f"more than {_MAX_ATTRIBUTES} attributes"),
     )
     for broken, message in rules:
         if broken:

@@ -21,7 +21,7 @@ LARGEST_SIZE = 2**63 - 1  # largest ``maxBytes`` that a file can say; stands for
 SCRATCH_COMFORT = 2**30
 """Bytes of scratch of a rank that a runtime may take at its start without a warning (a rule of thumb)."""
 
-MOST_SCRATCH = 2**40  # bytes of scratch of a rank that no device has: about four times the largest
+MAX_SCRATCH = 2**40  # bytes of scratch of a rank that no device has: about four times the largest
 
 _SLOTS = MappingProxyType({"Simple": 2, "LL": 8, "LL128": 8})
 # Half of 4 MiB; 512 threads x 8 lines x 8 bytes of data; 640 threads x 120 words, 15 of 16 of them data.

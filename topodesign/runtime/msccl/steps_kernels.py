@@ -22,7 +22,7 @@ _ENDS = np.cumsum([0, *map(len, _BETWEEN)])
 _WORDS = np.concatenate([_bytes(f"{word:<5}") for word in STEP_TYPES])  # each ends with a blank
 _TYPE, _BUFFER, _FLAG = 1, 2, 3
 _FORMS = np.array([0, _TYPE, _BUFFER, 0, _BUFFER, 0, 0, 0, 0, _FLAG])  # 0 is an integer
-_MOST_DIGITS = 9  # within 32 bits whatever they are
+_MAX_DIGITS = 9  # within 32 bits whatever they are
 
 
 @compile_kernel
@@ -67,7 +67,7 @@ def read_steps(text: Bytes, start: int, line: int, rows: Ints) -> tuple[int, int
                     at += 1
                 first = at
                 value = 0
-                while at < size and at - first < _MOST_DIGITS and 48 <= text[at] <= 57:
+                while at < size and at - first < _MAX_DIGITS and 48 <= text[at] <= 57:
                     value = 10 * value + int(text[at]) - 48
                     at += 1
                 zero = at > first and text[first] == 48 and (at - first > 1 or sign < 0)

@@ -25,9 +25,9 @@ from topodesign.runtime.machine.layout import Layout
 from topodesign.runtime.mscclpp.parse import PACKETS, ExecutionPlan, Operand, Operation
 from topodesign.runtime.report import Finding
 
-MOST_CELLS = 64  # cells of a chunk, beyond which a plan is not executed here
+MAX_CELLS = 64  # cells of a chunk, beyond which a plan is not executed here
 
-MOST_STEPS = 2**24  # cells that all threadblocks touch in a run, beyond which a plan is not executed here
+MAX_STEPS = 2**24  # cells that all threadblocks touch in a run, beyond which a plan is not executed here
 
 LOADS = ("rre", "rres")  # operations that read the memory of other ranks; so does ``get``
 
@@ -148,9 +148,9 @@ def lower(plan: ExecutionPlan, layout: Layout, least: int = 1) -> Program:
     pipelines = any(one.name == "pipeline" for one in operations)
     cells = math.lcm(least, 1 + pipelines)
     for parts in {one.parts for one in operations}:
-        cells = math.lcm(cells, parts * (1 + pipelines)) if cells <= MOST_CELLS else cells
-    if cells > MOST_CELLS:
-        raise TooLargeError(f"the plan cuts chunks into {cells} parts or more; up to {MOST_CELLS} are executed here")
+        cells = math.lcm(cells, parts * (1 + pipelines)) if cells <= MAX_CELLS else cells
+    if cells > MAX_CELLS:
+        raise TooLargeError(f"the plan cuts chunks into {cells} parts or more; up to {MAX_CELLS} are executed here")
     findings: list[Finding] = []
     blocks = {}
     steps = 0
@@ -159,8 +159,8 @@ def lower(plan: ExecutionPlan, layout: Layout, least: int = 1) -> Program:
             lowering = _Lowering(plan, layout, (rank, number), cells, findings)
             blocks[rank, number] = lowering.phases()
             steps += lowering.steps
-            if steps > MOST_STEPS:
-                raise TooLargeError(f"the plan moves more than {MOST_STEPS} parts of chunks; that is not executed here")
+            if steps > MAX_STEPS:
+                raise TooLargeError(f"the plan moves more than {MAX_STEPS} parts of chunks; that is not executed here")
     return Program(blocks, pair(plan), cells, findings)
 
 
@@ -194,7 +194,7 @@ class _Lowering:
             if op.name == "pipeline":
                 rounds = op.chunks * self.cells
                 self.steps += rounds * len(op.inner)
-                if self.steps > MOST_STEPS:
+                if self.steps > MAX_STEPS:
                     raise TooLargeError(f"a pipeline of {rounds} rounds is not executed here")
                 for turn in range(rounds):
                     for one in op.inner:
@@ -363,10 +363,8 @@ class _Lowering:
         if not size:
             return None
         self.steps += size * (len(move.sources) + len(move.targets))
-        if self.steps > MOST_STEPS:
-            raise TooLargeError(
-                f"a threadblock moves more than {MOST_STEPS} parts of chunks; that is not executed here"
-            )
+        if self.steps > MAX_STEPS:
+            raise TooLargeError(f"a threadblock moves more than {MAX_STEPS} parts of chunks; that is not executed here")
 
         def moved(places: Sequence[Place]) -> tuple[Place, ...]:
             if not skip:

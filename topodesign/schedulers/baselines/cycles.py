@@ -21,7 +21,7 @@ Cycle = tuple[int, ...]  # the nodes in their order, beginning with 0
 
 _STARTS = 16  # divisions of the links into permutations that the search begins with
 _PATIENCE = 30  # exchanges for every node without success after which the search ends
-_MOST_WORK = 40_000_000  # nodes that exchanges may pass in all
+_MAX_WORK = 40_000_000  # nodes that exchanges may pass in all
 _WORK = 1_000_000  # nodes that the search for one cycle, and that for a tour, may pass
 _UPHILL = 0.02  # how often a change for the worse is made all the same, where one cycle is looked for
 _EXACT = 200_000  # steps that the search for one cycle may take, where others found none
@@ -50,7 +50,7 @@ def link_disjoint_cycles(topology: Topology) -> tuple[Cycle, ...]:
         if half:
             whole += [np.argsort(one).tolist() for one in whole]
         best = max(best, whole, key=len)
-        if len(best) == ports or (len(maps) == 1 and not half) or work > _MOST_WORK:
+        if len(best) == ports or (len(maps) == 1 and not half) or work > _MAX_WORK:
             break
     free = _ports(topology)
     cycles = [_cycle(one) for one in best]
@@ -203,7 +203,7 @@ def _merge_all(maps: list[list[int]], chance: random.Random, *, turns: bool) -> 
     counts = [_count(one) for one in maps]
     least = len(maps) + (0 if turns else (sum(counts) - len(maps)) % 2)
     waited = tried = 0
-    while sum(counts) > least and waited < _PATIENCE * (nodes + 10) and tried * nodes < _MOST_WORK:
+    while sum(counts) > least and waited < _PATIENCE * (nodes + 10) and tried * nodes < _MAX_WORK:
         waited += 1
         tried += 1
         a = chance.choice([at for at, count in enumerate(counts) if count > 1])

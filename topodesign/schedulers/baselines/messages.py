@@ -129,7 +129,7 @@ def queue_messages(topology: Topology, collective: Collective, messages: Sequenc
     return build_steps(collective, topology, 1, step, [(at, src, dst, block, 0, 1)])
 
 
-MOST_NODES = 2048  # largest topology whose distances are kept
+MAX_NODES = 2048  # largest topology whose distances are kept
 
 Path = tuple[int, ...]  # the nodes on a way, its two ends included
 
@@ -138,8 +138,8 @@ class Router:
     """Shortest paths of a strongly connected topology, including switches."""
 
     def __init__(self, topology: Topology, names: Sequence[str] | None = None) -> None:
-        if topology.nodes > MOST_NODES:
-            raise TooLargeError(f"baselines route among at most {MOST_NODES} nodes, this topology has {topology.nodes}")
+        if topology.nodes > MAX_NODES:
+            raise TooLargeError(f"baselines route among at most {MAX_NODES} nodes, this topology has {topology.nodes}")
         self.topology = topology
         self.distance: IntArray = np.stack([distances(topology, node) for node in range(topology.nodes)])
         if self.distance.min() < 0:

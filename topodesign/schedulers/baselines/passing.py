@@ -27,8 +27,8 @@ from topodesign.schedulers.baselines.torus_schemes import SCHEMES, Grid, Parts, 
 from topodesign.schedulers.method import Method, Request
 from topodesign.topology.topology import IntArray, Topology
 
-MOST_NODES = 4096  # whose blocks are followed
-MOST_ROUTED = 1024  # the same where ways have to be found
+MAX_NODES = 4096  # whose blocks are followed
+MAX_ROUTED = 1024  # the same where ways have to be found
 
 
 class Leg(NamedTuple):
@@ -52,8 +52,8 @@ class Roads:
         If several are equally near, the sum of the two node numbers selects one.
         """
         nodes = self.topology.nodes
-        if nodes > MOST_ROUTED:
-            raise TooLargeError(f"ways are found among at most {MOST_ROUTED} nodes, not {nodes}")
+        if nodes > MAX_ROUTED:
+            raise TooLargeError(f"ways are found among at most {MAX_ROUTED} nodes, not {nodes}")
         far = np.stack([distances(self.topology, node) for node in range(nodes)])
         if far.min() < 0:
             raise DisconnectedError("some nodes cannot reach all others")
@@ -119,8 +119,8 @@ def _spread_blocks(roads: Roads, parts: Parts, only: int | None) -> Iterator[Mov
     delivers twice, as published ones do when the number of nodes does not fit, the second delivery is omitted.
     """
     nodes = roads.topology.nodes
-    if nodes > MOST_NODES:
-        raise TooLargeError(f"blocks are followed among at most {MOST_NODES} nodes, not {nodes}")
+    if nodes > MAX_NODES:
+        raise TooLargeError(f"blocks are followed among at most {MAX_NODES} nodes, not {nodes}")
     for part, steps in enumerate(parts):
         held = np.eye(nodes, dtype=np.bool_) if only is None else np.arange(nodes)[:, None] == only
         for step, sends in enumerate(steps, start=1):

@@ -202,7 +202,7 @@ def over_boxes(fabric: Fabric, root: int | None) -> list[Ranks]:
     return found
 
 
-_MOST_EDGES = 2**20  # edges of all trees of a plan, to which the number of rings is limited
+_MAX_EDGES = 2**20  # edges of all trees of a plan, to which the number of rings is limited
 
 
 def factorings(number: int) -> Iterator[tuple[int, ...]]:
@@ -262,7 +262,7 @@ def ring_orders(fabric: Fabric) -> list[Cycle]:
         return list(cycles)
     router = Router(topology, fabric.names)
     tours = box_tours(fabric, boxes_of(fabric) or [list(fabric.compute)])
-    most = max(1, _MOST_EDGES // len(fabric.compute) ** 2)
+    most = max(1, _MAX_EDGES // len(fabric.compute) ** 2)
     best: tuple[Fraction, int, list[Cycle]] | None = None
     for to_and_fro in (False, True):
         for count in {1, len(tours[0])}:

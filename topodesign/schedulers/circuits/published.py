@@ -39,8 +39,8 @@ from topodesign.topology.library import build
 from topodesign.topology.topology import IntArray
 
 SWEEPS = 40
-_MOST_ROWS = 4  # rows of the catalog that are tried
-_MOST_RINGS = 12  # ways to write N as a product of rings
+_MAX_ROWS = 4  # rows of the catalog that are tried
+_MAX_RINGS = 12  # ways to write N as a product of rings
 
 
 Half = list[list[Fraction]]
@@ -211,7 +211,7 @@ def _schemes(nodes: int, degree: int, *, duplex: bool) -> Iterator[tuple[str, st
         ports = np.array([[one % nodes, -one % nodes] * (degree // 2) for one in powers if one % nodes])
         yield "ternary", "ReTri, arXiv:2605.26930", _steps(ring, ports, duplex=duplex)
     if degree % 2 == 0 or not duplex:
-        for radices in itertools.islice(_products(nodes), _MOST_RINGS):
+        for radices in itertools.islice(_products(nodes), _MAX_RINGS):
             yield (
                 f"bridges, rings of {'x'.join(map(str, radices))}",
                 "Bridge, arXiv:2605.12766",
@@ -292,7 +292,7 @@ def static(nodes: int, degree: int, collective: Collective, *, duplex: bool) -> 
     if nodes > 2 and (degree % 2 == 0 or not duplex):
         texts.append(f"{'biring' if duplex else 'uniring'}({degree},{nodes})")
     word = "catalog_duplex" if duplex else "catalog"
-    texts += [f"{word}({nodes},{degree},{place})" for place in range(1, _MOST_ROWS + 1)]
+    texts += [f"{word}({nodes},{degree},{place})" for place in range(1, _MAX_ROWS + 1)]
     for text in texts:
         try:
             build(text)

@@ -44,7 +44,7 @@ from topodesign.topology.topology import Topology
 COLLECTIVES = (ALL_TO_ALL, ALLGATHER, REDUCE_SCATTER, ALLREDUCE)
 CABLINGS = ("simplex", "duplex")
 DARK = ("all", "moved")
-MOST_NODES, MOST_DEGREE = 256, 16
+MAX_NODES, MAX_DEGREE = 256, 16
 FOUND = "found by search"
 _LONGEST = 35  # letters of a name in a table
 
@@ -269,10 +269,10 @@ def reconfigure(
     what = as_collective(collective)
     if what not in COLLECTIVES:
         raise ParameterError(f"circuits change in {', '.join(map(str, COLLECTIVES))} of all nodes, not in {what!r}")
-    whole = as_integer("nodes", nodes, 2, MOST_NODES)
+    whole = as_integer("nodes", nodes, 2, MAX_NODES)
     teams = _teams(whole, **read(GroupOptions, options, "reconfigure"))
     done = what.within(teams) if teams else what
-    ports, duplex = as_integer("degree", degree, 1, MOST_DEGREE), as_choice("cabling", cabling, CABLINGS) == "duplex"
+    ports, duplex = as_integer("degree", degree, 1, MAX_DEGREE), as_choice("cabling", cabling, CABLINGS) == "duplex"
     rooms = _rooms(whole, ports, teams, duplex=duplex)
     if ports >= rooms[0].nodes:
         most = count_noun(rooms[0].nodes - 1, "port")

@@ -25,7 +25,7 @@ from topodesign.topology.group_catalog import further_groups
 from topodesign.topology.groups import Group, abelian, cyclic, dihedral
 from topodesign.topology.topology import IntArray
 
-MOST_NUMBERS = 8  # numbers of topologies that are walked for at most
+MAX_NUMBERS = 8  # numbers of topologies that are walked for at most
 _BEST = 3  # groups with a long walk
 _LONG, _SHORTER, _LEAST = 2**24, 8, 50  # hops that long walks follow, how much shorter others are, tries at least
 _HEAT = 4  # hops, or steps, that a walk may lose at its beginning
@@ -88,9 +88,9 @@ def search(
         return [one for one in plans if one is not None and _seconds(one, work) < incumbent]
     times = bound_times([room], collective, work)
     numbers = sorted((time, number) for number, time in enumerate(times, 1) if time is not None)
-    for place, (least, number) in enumerate(numbers[:MOST_NUMBERS]):
+    for place, (least, number) in enumerate(numbers[:MAX_NUMBERS]):
         if progress is not None:
-            progress(place / MOST_NUMBERS)
+            progress(place / MAX_NUMBERS)
         if least >= incumbent or number * room.degree > max(_FEW, room.nodes * 3 // 4):
             continue
         dark = spare(room.nodes, room.degree, duplex=room.duplex)

@@ -29,8 +29,8 @@ from topodesign.schedulers.circuits.published import Half, Option, in_turn, iter
 from topodesign.schedulers.circuits.sequence import over_circuits, right
 from topodesign.topology.topology import IntArray
 
-_MOST_WAYS = 4096  # to choose a plan for each size that are tried
-_MOST_PARTS = 24  # of a unit, that is spread over phases
+_MAX_WAYS = 4096  # to choose a plan for each size that are tried
+_MAX_PARTS = 24  # of a unit, that is spread over phases
 
 
 def options_of(room: Room, collective: Collective, *, planes: bool) -> Iterator[Option]:
@@ -61,7 +61,7 @@ def combine_groups(options: Sequence[Sequence[Option]], work: Work) -> list[tupl
         return _time(chosen, work)
 
     def fastest(among: Sequence[Sequence[Option]]) -> list[tuple[Option, ...]]:
-        most = max(1, int(_MOST_WAYS ** (1 / len(among))))
+        most = max(1, int(_MAX_WAYS ** (1 / len(among))))
         few = [sorted(some, key=lambda one: time([one]))[:most] for some in among]
         return [min(product(*few), key=time)] if all(few) else []
 
@@ -98,7 +98,7 @@ def _spread_groups(chosen: tuple[Option, ...], work: Work) -> tuple[Option, ...]
             if slots < 2 or not total:
                 continue
             shares = [[part / total for part in some] for some in there]
-            if math.lcm(*(share.denominator for some in shares for share in some)) > _MOST_PARTS:
+            if math.lcm(*(share.denominator for some in shares for share in some)) > _MAX_PARTS:
                 shares = [[Fraction(1, slots)] * len(some) for some in there]
             other = (*chosen[:at], _repeat_outer(one, half, shares), *chosen[at + 1 :])
             if _time(other, work) < _time(chosen, work):

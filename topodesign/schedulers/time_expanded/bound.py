@@ -15,9 +15,9 @@ from topodesign.schedulers.time_expanded.network import Chunks, Network, list_mi
 from topodesign.topology.topology import IntArray
 
 CUTS = 64  # most nodes of a network of which all cuts are looked at
-_MOST_WAYS = 2**24  # most pairs of a source and a link of which all distances are looked at
+_MAX_WAYS = 2**24  # most pairs of a source and a link of which all distances are looked at
 _GRAIN = 2**20
-_MOST_SETS = 16  # bandwidths whose sets of nodes are looked at
+_MAX_SETS = 16  # bandwidths whose sets of nodes are looked at
 
 
 def bound_of(network: Network, chunks: Chunks) -> int:
@@ -86,7 +86,7 @@ def bound_of_sums(network: Network, chunks: int) -> int:
     real = np.flatnonzero(topology.src != topology.dst)
     src, dst, busy, takes = topology.src[real], topology.dst[real], network.busy[real], network.takes[real]
     part, sets, best = np.arange(topology.nodes), topology.nodes, 0
-    for slow in np.unique(busy).tolist()[:_MOST_SETS]:
+    for slow in np.unique(busy).tolist()[:_MAX_SETS]:
         between, count = np.flatnonzero(part[src] != part[dst]), 2 * (sets - 1) * chunks
         if not len(between):
             break
@@ -106,7 +106,7 @@ def _longest_way(network: Network, chunks: Chunks, node: IntArray, chunk: IntArr
     """Return the tick bound from longest routes and total load."""
     nodes, links = network.topology.nodes, len(network.takes)
     sources = np.unique(chunks.at[chunk])
-    every = sources[: max(1, _MOST_WAYS // max(1, links))]
+    every = sources[: max(1, _MAX_WAYS // max(1, links))]
     since = np.full((len(every), nodes), LARGEST, dtype=np.int64)
     earliest = np.full(nodes, LARGEST, dtype=np.int64)
     np.minimum.at(earliest, chunks.at, chunks.since)

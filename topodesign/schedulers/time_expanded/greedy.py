@@ -38,7 +38,7 @@ from topodesign.schedulers.time_expanded.network import (
     within_teams,
 )
 from topodesign.schedulers.time_expanded.symmetric import bound_symmetric, symmetric, symmetry_of
-from topodesign.schedulers.time_expanded.trees import MOST_SENDS as MOST_ALONG_TREES
+from topodesign.schedulers.time_expanded.trees import MAX_SENDS as MAX_ALONG_TREES
 from topodesign.schedulers.time_expanded.trees import along_trees
 from topodesign.topology.topology import IntArray
 
@@ -46,7 +46,7 @@ _Result = TypeVar("_Result")
 
 _EFFORT = 2**16  # sends that are decided before tries end, if nobody says how many there are
 _SMALL = 2**14  # nodes times chunks up to which no symmetry is made use of, unless it is asked for
-_MOST = 64  # tries at most, if nobody says
+_MAX = 64  # tries at most, if nobody says
 _FEW_PARTS = 16  # equal parts of a block up to which each number of them is tried, so that rings are found
 
 
@@ -125,8 +125,8 @@ def _make_sends(request: Request, wires: Network, collective: Collective, units:
             break
         there, parts = wires.carrying(size), units // size
         some = [] if size == 1 else [_whole(request.but(progress=None), there, collective, parts).timed]
-        if collective == ALLREDUCE and 2 * parts * wires.topology.nodes**2 <= MOST_ALONG_TREES:
-            tries, seed = request.tries or _MOST, request.seed or 0
+        if collective == ALLREDUCE and 2 * parts * wires.topology.nodes**2 <= MAX_ALONG_TREES:
+            tries, seed = request.tries or _MAX, request.seed or 0
             some += along_trees(there, parts, request.size, seed=seed, tries=tries, enough=made.bound)
         found += [in_chunks(one, size, wires.per_unit) for one in some]
     best = min(found, key=lambda one: (one.time, len(one)))
@@ -175,7 +175,7 @@ def _best(request: Request, part: Part, chunks: Chunks | None = None) -> Made:
     chunks, seed = part.chunks() if chunks is None else chunks, request.seed or 0
     alone = bool(np.all(chunks.goal != EVERYONE))
     rows = len(list_missing(chunks)[0])
-    tries = request.tries or max(1, min(_MOST, _EFFORT // max(1, rows)))
+    tries = request.tries or max(1, min(_MAX, _EFFORT // max(1, rows)))
     bound = bound_of(part.network, chunks)
 
     def make(number: int) -> Sends:

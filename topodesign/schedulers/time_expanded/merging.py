@@ -21,7 +21,7 @@ from topodesign.schedulers.time_expanded.network import Chunks, Network, Sends, 
 from topodesign.schedulers.time_expanded.repair_kernels import Books, Wishes, repair
 from topodesign.topology.topology import IntArray, Topology
 
-MOST_SENDS = 2**15  # sends above which nothing is merged: each way to merge is timed exactly
+MAX_SENDS = 2**15  # sends above which nothing is merged: each way to merge is timed exactly
 _ROUNDS = 12
 
 
@@ -32,7 +32,7 @@ def merge_sends(topology: Topology, timed: Flow, opens: IntArray) -> Flow:
 
     With switches nothing is merged, since what passes them is several sends.
     """
-    if topology.switches or timed.units == 1 or len(timed) > MOST_SENDS:
+    if topology.switches or timed.units == 1 or len(timed) > MAX_SENDS:
         return timed
     best = timed
     for patient in (True, False):
@@ -96,7 +96,7 @@ def _merge_pairs(topology: Topology, timed: Flow, *, patient: bool) -> Flow:
     return timed.having(lo=low, hi=high, start=begin, end=finish).some(kept)
 
 
-MOST_WISHES = 512  # nodes times chunks that they need, above which nothing is repaired
+MAX_WISHES = 512  # nodes times chunks that they need, above which nothing is repaired
 _EFFORT = 2**24  # links that are looked at, over all schedules that are tried
 SCHEDULES = 6000  # schedules that are tried at most
 
@@ -110,7 +110,7 @@ def repair_sends(
     """
     node, chunk = list_missing(chunks)
     web, nodes = network.web, network.topology.nodes
-    if sends.time <= enough or not 1 < len(node) <= MOST_WISHES:
+    if sends.time <= enough or not 1 < len(node) <= MAX_WISHES:
         return sends
     arrives = np.full((chunks.number, nodes), LARGEST, dtype=np.int64)
     np.minimum.at(arrives, (sends.chunk, network.topology.dst[sends.link]), sends.end)

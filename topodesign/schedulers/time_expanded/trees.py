@@ -22,7 +22,7 @@ from topodesign.schedulers.time_expanded.network import Network, check_ticks, fi
 from topodesign.schedulers.time_expanded.trees_kernels import grow, remains
 from topodesign.topology.topology import IntArray
 
-MOST_SENDS = 2**19  # sends above which no trees are grown
+MAX_SENDS = 2**19  # sends above which no trees are grown
 _EFFORT = 2**20  # sends that are timed before tries end
 _PASSES = (1, 2, 4)  # how often trees are grown, each in view of all others
 # How much of its time the busiest link has taken before the last part begins.
@@ -48,7 +48,7 @@ def along_trees(network: Network, parts: int, size: Fraction, *, seed: int, trie
                 if grow(network.web, roots, order, load, by, by is up, queue, state):
                     return []
         tree, jobs = _jobs(network, roots, up, down)
-        if len(jobs.after) > 8 * MOST_SENDS:
+        if len(jobs.after) > 8 * MAX_SENDS:
             return []
         times = _in_time(network, tree, jobs, rng.permutation(len(roots)), int(load.max(initial=0)))
         if best is None or times[1].max(initial=0) < best[0][1].max(initial=0):

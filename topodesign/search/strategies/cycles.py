@@ -7,7 +7,7 @@ from topodesign.search.state import SearchState
 from topodesign.search.strategies.strategy import Draw, Strategy, gap_in_steps
 from topodesign.search.target import Target, scarcity
 
-_WORK, _MOST_TIMES = 3 * 10**8, 6
+_WORK, _MAX_TIMES = 3 * 10**8, 6
 """Of the first turn with so many cycles, some tenths of a second, and how often at most it is doubled."""
 _COUNTS = 4  # numbers of cycles that are tried
 _RARE = 0.8  # scarcity of topologies from which on they are not searched for
@@ -35,7 +35,7 @@ def _search(state: SearchState, target: Target, draw: Draw) -> float:
     fewer = state.fewer(target)
     if fewer is None or fewer < 2:
         return 0.0
-    work = _WORK << min(draw.number, _MOST_TIMES)
+    work = _WORK << min(draw.number, _MAX_TIMES)
     found = search_cycles(target, fewer, work, cycles_of(target)[draw.orbits], seed=draw.seed)
     return 0.0 if found is None else state.keep_deferred(target, found)
 

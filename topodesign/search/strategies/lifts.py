@@ -14,7 +14,7 @@ from topodesign.search.strategies.strategy import Draw, Strategy, gap_in_steps, 
 from topodesign.search.symmetric import search_symmetric
 from topodesign.search.target import Target, scarcity
 
-_WORK, _MOST_TIMES = 4 * 10**8, 4
+_WORK, _MAX_TIMES = 4 * 10**8, 4
 """Of the first turn with so many orbits, some tenths of a second, and how often at most it is doubled."""
 _RARE = 1.5
 """Scarcity of topologies from which on lifts are not searched; at 0.9 a quarter of all sizes have one that is found."""
@@ -34,7 +34,7 @@ def _gap(state: SearchState, target: Target) -> float:
 
 def _search(state: SearchState, target: Target, draw: Draw) -> float:
     steps, fewer = steps_of_lifts(state, target), state.fewer(target)
-    work = _WORK << min(draw.number, _MOST_TIMES)
+    work = _WORK << min(draw.number, _MAX_TIMES)
     found = search_symmetric(target, work, orbits=[draw.orbits], seed=draw.seed, steps=steps)
     if steps == fewer:
         return state.keep(target, [one.spec for one in found])

@@ -13,7 +13,7 @@ from dataclasses import replace
 from topodesign.base.cost import Cost, lower_bound
 from topodesign.catalog.quality import runtime
 from topodesign.catalog.rows import Row
-from topodesign.catalog.sizes import MOST_NODES
+from topodesign.catalog.sizes import MAX_NODES
 from topodesign.graphs.expansions.line import line
 from topodesign.search.state import LEFT, WORTHWHILE, SearchState
 from topodesign.search.strategies.strategy import Draw, Strategy, gap_in_steps
@@ -23,12 +23,12 @@ from topodesign.search.thinned_lines import GOOD, Thinned, bases_of_lines, witho
 _FURTHER = 2  # how many more nodes than needed a base of line graphs may have
 _LOST = 0.01  # what the nodes that are missing cost, as a rule
 _TIGHT = 3  # steps up to which deferred schedules hardly help
-_MOST_DEFERRED = 2**24  # steps times links times nodes of deferred schedules that are found at once: a second
+_MAX_DEFERRED = 2**24  # steps times links times nodes of deferred schedules that are found at once: a second
 
 
 def _orbits(target: Target) -> list[int]:
     nodes, degree = target.size
-    fits = not target.duplex and nodes % degree and degree * (degree + 1) < nodes <= MOST_NODES
+    fits = not target.duplex and nodes % degree and degree * (degree + 1) < nodes <= MAX_NODES
     return [0] if fits else []
 
 
@@ -67,7 +67,7 @@ def _search(state: SearchState, target: Target, draw: Draw) -> float:
         size = replace(target, nodes=left)
         bound = lower_bound(left, degree)
         if state.has(size) and state.ratio(size) - runtime(_likely(one, bound)) / runtime(bound) > WORTHWHILE:
-            gain += state.keep(size, [one.spec], most=_MOST_DEFERRED)
+            gain += state.keep(size, [one.spec], most=_MAX_DEFERRED)
     return gain
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from topodesign.base.cost import keeps_port_free
 from topodesign.catalog.quality import runtime
-from topodesign.catalog.sizes import MOST_NODES
-from topodesign.search.links import MOST_PORTS
+from topodesign.catalog.sizes import MAX_NODES
+from topodesign.search.links import MAX_PORTS
 from topodesign.search.neighbours import REACH, search_neighbours
 from topodesign.search.state import SearchState
 from topodesign.search.strategies.strategy import Draw, Strategy, gap_to_records
@@ -16,8 +16,8 @@ _BASES = 8  # so many topologies of neighbouring sizes are started from
 
 
 def _orbits(target: Target) -> list[int]:
-    fits = target.degree <= MOST_PORTS or keeps_port_free(*target.size, duplex=target.duplex)
-    return [0] if fits and target.nodes <= MOST_NODES else []
+    fits = target.degree <= MAX_PORTS or keeps_port_free(*target.size, duplex=target.duplex)
+    return [0] if fits and target.nodes <= MAX_NODES else []
 
 
 def _search(state: SearchState, target: Target, draw: Draw) -> float:

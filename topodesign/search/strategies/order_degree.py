@@ -7,16 +7,16 @@ from __future__ import annotations
 
 from functools import partial
 
-from topodesign.search.order_degree import MOST_NODES, orders, search_order_degree
+from topodesign.search.order_degree import MAX_NODES, orders, search_order_degree
 from topodesign.search.state import SearchState
 from topodesign.search.strategies.strategy import Draw, Strategy, gap_in_steps, steps_to_search
 from topodesign.search.target import Target, scarcity
 from topodesign.topology.library import build
 from topodesign.topology.topology import Topology
 
-_WORK, _MOST_TIMES = 10**8, 6
+_WORK, _MAX_TIMES = 10**8, 6
 """Of the first turn with so many orbits, some tenths of a second, and how often at most it is doubled."""
-_FEWEST, _MOST, _COUNTS = 6, 128, 4
+_FEWEST, _MAX, _COUNTS = 6, 128, 4
 """Numbers of orbits: the least and the most under a rotation, and how many are tried, the fewest first."""
 _FREE = 512  # nodes of the largest graphs that are searched without a rotation
 _RARE = 3.0
@@ -26,10 +26,10 @@ up to 1.5, and rotations and exchanges go beyond."""
 
 def _orbits(target: Target) -> list[int]:
     nodes, degree = target.size
-    if not target.duplex or degree < 3 or not 2 * degree < nodes <= MOST_NODES:  # or only rings
+    if not target.duplex or degree < 3 or not 2 * degree < nodes <= MAX_NODES:  # or only rings
         return []
     counts = orders(nodes, degree)
-    several = [count for count in counts if _FEWEST <= count <= min(_MOST, nodes // 2)][:_COUNTS]
+    several = [count for count in counts if _FEWEST <= count <= min(_MAX, nodes // 2)][:_COUNTS]
     free = nodes <= _FREE or not several
     return several + [count for count in counts if count == nodes and free]
 
@@ -50,7 +50,7 @@ def _search(state: SearchState, target: Target, draw: Draw) -> float:
     steps, fewer = steps_of_graphs(state, target), state.fewer(target)
     if steps is None or steps < 2:
         return 0.0
-    work = _WORK << min(draw.number, _MOST_TIMES)
+    work = _WORK << min(draw.number, _MAX_TIMES)
     orbits = draw.orbits
     then: tuple[int, ...] = ()
     start: Topology | None = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from topodesign.base.cost import keeps_port_free
 from topodesign.search.state import SearchState
 from topodesign.search.strategies.strategy import Draw, Strategy, gap_to_records
-from topodesign.search.symmetric import MOST_LINKS, orbit_counts, search_symmetric
+from topodesign.search.symmetric import MAX_LINKS, orbit_counts, search_symmetric
 from topodesign.search.target import Target
 
 _WORK = 3 * 10**7  # of a turn: some tenths of a second, most of which pricing takes
@@ -16,7 +16,7 @@ def orbits_to_search(target: Target) -> list[int]:
 
     None where a port stays free: then nodes do not look alike.
     """
-    if target.degree > MOST_LINKS or keeps_port_free(*target.size, duplex=target.duplex):
+    if target.degree > MAX_LINKS or keeps_port_free(*target.size, duplex=target.duplex):
         return []
     return [1, *orbit_counts(*target.size)]
 

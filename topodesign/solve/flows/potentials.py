@@ -29,7 +29,7 @@ from topodesign.topology.topology import IntArray
 
 GAP = Fraction(1, 100)  # part by which the upper bound may be above the lower one, unless told otherwise
 
-MOST = 2**26  # sources times arcs that are kept at once; half a gigabyte
+MAX = 2**26  # sources times arcs that are kept at once; half a gigabyte
 
 _UNITS = 2**24  # parts of a shard
 _TURNS = 4  # of all sources before bounds are computed
@@ -49,9 +49,9 @@ def find_balanced_flow(
     * ``progress``: told the ratio of the bounds after every look.
     """
     many, arcs, kinds = len(quotient.sources), len(quotient.arcs), len(quotient.room)
-    if many * arcs > MOST:
+    if many * arcs > MAX:
         raise TooLargeError(
-            f"{many} sources with {arcs} links each are too many for a balanced flow (at most {MOST} in all)"
+            f"{many} sources with {arcs} links each are too many for a balanced flow (at most {MAX} in all)"
         )
     spare = 2 + int(max(np.bincount(quotient.src).max(), np.bincount(quotient.dst).max()))
     units = min(_UNITS, 2**56 // int((quotient.weight * quotient.wanted.sum(axis=1)).sum()))

@@ -27,7 +27,7 @@ from topodesign.topology.classes import Classes, Limit, equitable_classes
 from topodesign.topology.quotient import Quotient
 from topodesign.topology.topology import MAX_CAPACITY, IntArray, Topology
 
-MOST_COLUMNS = 60_000  # of a linear program that is solved in fractions
+MAX_COLUMNS = 60_000  # of a linear program that is solved in fractions
 FEW_COLUMNS = 4_000  # of one that takes a second or so
 _FEW_ROWS = 1_000  # pairs and links of a program of paths that takes a second or so
 _SMALL = 2**20  # all traffic that is a good number for the solver of that program
@@ -102,7 +102,7 @@ def demand_flow(
     * ``costs``: of a unit of flow on each link, not negative; the time alone counts if None.
     * ``allowed``: vertices that what comes from each source may go over, shape ``(sources, nodes)``; all if None.
     * ``limits``: on what links carry together.
-    * ``most``: unknowns up to which it is worked out; ``MOST_COLUMNS`` if None.
+    * ``most``: unknowns up to which it is worked out; ``MAX_COLUMNS`` if None.
 
     Examples
     --------
@@ -177,9 +177,7 @@ def traffic_time(
     if not len(sources):
         return TrafficTime(Fraction(0), Fraction(0))
     try:
-        time = demand_flow(
-            topology, sources, demand[sources], limits=limits, most=MOST_COLUMNS if limits else most
-        ).time
+        time = demand_flow(topology, sources, demand[sources], limits=limits, most=MAX_COLUMNS if limits else most).time
         return TrafficTime(time, time)
     except TooLargeError:
         if limits:
@@ -244,7 +242,7 @@ class Reduced:
             shut = ~allowed.reshape(-1)[self.vertex_first]
             self._require(shut[vertex], ~allowed)
             self.closed = self.closed | shut[self.head] | shut[self.tail]
-        most = MOST_COLUMNS if most is None else most
+        most = MAX_COLUMNS if most is None else most
         if self.columns > most:
             raise TooLargeError(
                 f"the exact flow has {self.columns} unknowns, since little looks alike (at most {most})"

@@ -35,7 +35,7 @@ _HOST = re.compile(r"[A-Za-z0-9]([A-Za-z0-9_-]{0,61}[A-Za-z0-9])?(\.[A-Za-z0-9](
 _ASK = "name them in a table (--interfaces, columns host,port,interface)"
 
 
-_MOST_ROWS = 60  # lines that a summary shows; the records have them all
+_MAX_ROWS = 60  # lines that a summary shows; the records have them all
 _V4, _V6 = 32, 128  # bits of an address
 _V6_SUBNET = 64  # what NCCL compares of the addresses of two ports
 
@@ -192,7 +192,7 @@ class Bringup(Result):
         rows = [
             f"{line.cable}: {line.a.host} {line.a.interface} {line.a.address} - "
             f"{line.b.host} {line.b.interface} {line.b.address}"
-            for line in self.lines[:_MOST_ROWS]
+            for line in self.lines[:_MAX_ROWS]
         ]
         hidden = len(self.lines) - len(rows)
         return "\n".join([self.heading(), *rows, *([f"and {hidden} more"] if hidden else []), *self.notes])

@@ -28,7 +28,7 @@ GROUP, PORT = "ff02::7464", 7464
 ETHERTYPE = 0x88B5  # for experiments on one network, IEEE 802
 PERIOD = 0.3  # seconds between two times that an interface tells its name
 LONGEST = 600  # bytes of what a neighbour says: anybody on the cable may send anything
-MOST_HEARD = 1024  # neighbours of all interfaces
+MAX_HEARD = 1024  # neighbours of all interfaces
 HEADERS = 28  # bytes of IPv4 and UDP
 OUTGOING = 4  # PACKET_OUTGOING: frames that this host sends
 
@@ -124,7 +124,7 @@ def exchange(channels: Sequence[Channel], seconds: float) -> tuple[set[tuple[str
                 who = one.receive()
                 if who is not None and one.full:
                     across.add(one.interface)
-                elif who is not None and len(heard) < MOST_HEARD:
+                elif who is not None and len(heard) < MAX_HEARD:
                     heard.add((one.interface, who))
     return heard, across
 

@@ -17,7 +17,7 @@ from topodesign.base.claims import Proof
 from topodesign.base.errors import InfeasibleError, ParameterError
 from topodesign.base.wording import count_noun
 from topodesign.topology.topology import IntArray, Topology
-from topodesign.wiring.change.fields import MOST_EXHAUSTED, Found, Problem
+from topodesign.wiring.change.fields import MAX_EXHAUSTED, Found, Problem
 from topodesign.wiring.change.patches import Change, Patches, make_topology
 from topodesign.wiring.change.relabel import most_kept, relabel
 from topodesign.wiring.plan.cabling import count_lanes
@@ -108,7 +108,7 @@ class _Search:
                 continue
             try:
                 found.append(self._place_groups(place))
-                if len(self.hosts) <= MOST_EXHAUSTED or self.problem.could_keep(place) >= most:
+                if len(self.hosts) <= MAX_EXHAUSTED or self.problem.could_keep(place) >= most:
                     found[-1] = self.problem.search_all(found[-1], swaps=False)[0]
             except InfeasibleError as error:
                 refused.append(error)

@@ -24,8 +24,8 @@ _SELDOM = 32  # proposals of which one turns a path round, which takes much long
 _IDLE = 2  # of links that could stay nowhere one is moved, to make room for others
 _TRIES = 4
 _FAR = 2**32  # a patch that does not stay weighs more than any path is long
-_MOST_LOST = 8  # patches that a proposal is ever accepted to lose
-_MOST_SCORE = 64  # pairs that would keep more links are not distinguished by :func:`spread_nodes`
+_MAX_LOST = 8  # patches that a proposal is ever accepted to lose
+_MAX_SCORE = 64  # pairs that would keep more links are not distinguished by :func:`spread_nodes`
 _SLACK = 1  # patches that a path may lose more on its way, and bring back
 
 
@@ -330,7 +330,7 @@ def spread_nodes(have: Labelled, want: Labelled, kind: Ints, place: Ints, first:
         pairs = max(pairs, want.start[node + 1] - want.start[node])
     pairs *= len(have.near)
     pair, below = np.empty(pairs, dtype=np.int64), np.empty(pairs, dtype=np.int64)  # stacks, one a score
-    last = np.full(_MOST_SCORE, -1, dtype=np.int64)
+    last = np.full(_MAX_SCORE, -1, dtype=np.int64)
     x, h = np.int64(first[0]), np.int64(first[1])
     total, top, used, rest = 0, np.int64(0), 0, 0
     for _ in range(nodes):
@@ -348,7 +348,7 @@ def spread_nodes(have: Labelled, want: Labelled, kind: Ints, place: Ints, first:
                 g = have.near[other]
                 if want.label[one] == have.label[other] and free[g] and old[u] == kind[g]:
                     score[u, g] += min(want.copies[one], have.copies[other])
-                    named = min(score[u, g], _MOST_SCORE - 1)
+                    named = min(score[u, g], _MAX_SCORE - 1)
                     pair[used], below[used], last[named] = u * nodes + g, last[named], used
                     used += 1
                     top = max(top, named)
@@ -360,7 +360,7 @@ def spread_nodes(have: Labelled, want: Labelled, kind: Ints, place: Ints, first:
                 continue
             last[top] = below[entry]
             u, g = pair[entry] // nodes, pair[entry] % nodes
-            if place[u] < 0 and free[g] and min(score[u, g], _MOST_SCORE - 1) == top:
+            if place[u] < 0 and free[g] and min(score[u, g], _MAX_SCORE - 1) == top:
                 x, h = u, g
         if x < 0:
             while rest < nodes and place[rest] >= 0:
@@ -408,7 +408,7 @@ def improve(
         link = np.int64(next_random(seed) % np.uint64(links))
         choice = np.int64(next_random(seed) % np.uint64(ONE))
         lost, drawn, chance = 0, np.int64(next_random(seed) % np.uint64(ONE)), q
-        while lost < _MOST_LOST and drawn < chance:
+        while lost < _MAX_LOST and drawn < chance:
             lost += 1
             chance = chance * q // ONE
         if swaps and choice % _SELDOM != 0:

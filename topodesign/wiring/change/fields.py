@@ -23,7 +23,7 @@ from topodesign.topology.topology import IntArray, Topology
 from topodesign.wiring.change import field_kernels as kernels
 from topodesign.wiring.plan.decompose import choose_lanes, split, without_loops
 
-MOST_EXHAUSTED = 8  # hosts up to which all their orders are gone through
+MAX_EXHAUSTED = 8  # hosts up to which all their orders are gone through
 
 _EFFORT = 2**31  # of the search through fields over all orders: branches times links times fields
 _LITTLE = 2**26  # with the hosts as they are
@@ -178,7 +178,7 @@ class Problem:
 
         The search ends undecided where it takes too long; what it found by then is returned.
         """
-        many = len(self.room) > MOST_EXHAUSTED
+        many = len(self.room) > MAX_EXHAUSTED
         if many and (swaps or self.could_keep(found.place) > found.kept + _NEAR):
             return found, False
         places = self._orders(found.kept) if swaps else [(self.could_keep(found.place), found.place)]

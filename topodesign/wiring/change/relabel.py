@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from scipy.sparse import csr_array
 
-MOST_EXHAUSTED = 16  # nodes up to which all relabellings are gone through, as far as the effort allows
+MAX_EXHAUSTED = 16  # nodes up to which all relabellings are gone through, as far as the effort allows
 
-_MOST_NODES = 4096  # matrices of this many nodes squared are kept
+_MAX_NODES = 4096  # matrices of this many nodes squared are kept
 _A_NODE = 2**12  # proposals of a walk for each node at most
 _PROPOSALS = 2**31  # of a walk, times nodes, at most: in large topologies each takes longer
 _STARTS = 4  # of small topologies; of large ones, for which each takes seconds, fewer
@@ -44,15 +44,15 @@ def relabel(existing: Topology, wanted: Topology, *, seed: int = 0) -> Relabelli
     """Place wanted nodes on existing nodes, keeping many links.
 
     Self-loops do not count. The order as it is comes first, then an isomorphism, then hosts are exchanged by annealing
-    from several starts; up to ``MOST_EXHAUSTED`` nodes a branch and bound over all relabellings, of which those that an
+    from several starts; up to ``MAX_EXHAUSTED`` nodes a branch and bound over all relabellings, of which those that an
     automorphism turns into each other count once, then proves the best or finds better. For more nodes closed walks
     tell how much better others can be at most (:func:`most_kept`).
     """
     nodes = existing.nodes
     if wanted.nodes > nodes:
         raise ParameterError(f"{wanted.nodes} nodes do not fit on {nodes} hosts")
-    if nodes > _MOST_NODES:
-        raise ParameterError(f"relabelling takes at most {_MOST_NODES} nodes, not {nodes}")
+    if nodes > _MAX_NODES:
+        raise ParameterError(f"relabelling takes at most {_MAX_NODES} nodes, not {nodes}")
     existing, wanted = without_loops(existing), without_loops(wanted)
     both = _as_matrix(existing, nodes), _as_matrix(wanted, nodes)
     links = [int(topology.capacity.sum()) for topology in (existing, wanted)]
@@ -70,7 +70,7 @@ def relabel(existing: Topology, wanted: Topology, *, seed: int = 0) -> Relabelli
         best = replace(best, most=min(best.most, most_kept(existing, wanted)))
     if best.kept < best.most:
         best = _anneal(existing, wanted, both, best, seed)
-    if best.kept < best.most and nodes <= MOST_EXHAUSTED:
+    if best.kept < best.most and nodes <= MAX_EXHAUSTED:
         best = _exhaust(existing, wanted, both, best)
     return replace(best, place=best.place[: wanted.nodes])
 
@@ -165,8 +165,8 @@ def _search_order(matrix: NDArray[np.int16]) -> IntArray:
 
 _KINDS = ("++", "+++", "++-", "++++", "+-+-", "++--", "+++-", "+++++")
 """Closed walks, by whether they go along a link (+) or against it at each step."""
-_MOST_WALKS = 2**22  # so that a matrix of them takes 50 MB at most, and no number comes near 64 bits
-_MOST_COUNTED = 2**60  # of those that never turn round
+_MAX_WALKS = 2**22  # so that a matrix of them takes 50 MB at most, and no number comes near 64 bits
+_MAX_COUNTED = 2**60  # of those that never turn round
 _LONGEST = 64
 _EFFORT = 2**27  # steps of walks that never turn round
 _AT_ONCE = 2**18  # of them
@@ -185,7 +185,7 @@ def most_kept(one: Topology, other: Topology) -> int:
     most = min(int(topology.capacity.sum()) for topology in (one, other))
     walks = _Walks(one), _Walks(other)
     for kind in _KINDS:
-        if most and all(each.nodes * each.degree ** (len(kind) - 1) <= _MOST_WALKS for each in (one, other)):
+        if most and all(each.nodes * each.degree ** (len(kind) - 1) <= _MAX_WALKS for each in (one, other)):
             most = min(most, _most_common(walks[0].count_ended(kind), walks[1].count_ended(kind), len(kind)))
     if not (one.is_duplex and other.is_duplex):
         return most
@@ -217,7 +217,7 @@ def _longest(*topologies: Topology) -> int:
         effort, half = 0, 0
         while half < longest // 2:
             effort += links * min(widest**half, links) * widest
-            if effort > _EFFORT or links * widest ** (2 * half + 2) * (2 * half + 2) ** 2 > _MOST_COUNTED:
+            if effort > _EFFORT or links * widest ** (2 * half + 2) * (2 * half + 2) ** 2 > _MAX_COUNTED:
                 break
             half += 1
         longest = min(2 * half, topology.nodes)

@@ -37,7 +37,7 @@ from topodesign.wiring.plan.plan import Bill, WiringPlan, items_of
 Cord: TypeAlias = tuple[Wire, Fraction | None]  # a patch cord and its metres, None if unknown
 
 _ORDERS = 4  # orders of the hosts that are tried to walk less
-_MOST_ORDERED = 256  # hosts for which there is time to
+_MAX_ORDERED = 256  # hosts for which there is time to
 
 
 @dataclass(frozen=True, repr=False)
@@ -375,7 +375,7 @@ def _shorten_walks(
     best = Rewiring(change, found)
     if best.metres is None:
         raise ParameterError("to walk less, the inventory requires the coordinates of the racks of all panels (racks:)")
-    orders = _ORDERS if hosts is None and len(change.after.hosts) <= _MOST_ORDERED else 1
+    orders = _ORDERS if hosts is None and len(change.after.hosts) <= _MAX_ORDERED else 1
     for other_seed in range(seed, seed + orders):
         wanted, other = change.after.topology, change
         if other_seed != seed:

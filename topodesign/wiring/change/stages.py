@@ -7,7 +7,7 @@ outage is allowed, everything is one stage.
 
 Within a stage there is the way of somebody who moves patches: which panel after which, and how many metres that is. At
 a panel everything that begins there is done. Panels are visited in the order that makes the shortest way, for up to
-``MOST_EXACT`` of them exactly and for more as good as is found; an end that moves to a panel in another rack is carried
+``MAX_EXACT`` of them exactly and for more as good as is found; an end that moves to a panel in another rack is carried
 there and back besides. Circuit switches are not walked to.
 """
 
@@ -311,10 +311,10 @@ def _chains(needs: list[list[int]]) -> list[list[int]]:
     return found
 
 
-MOST_EXACT = 9  # panels of which all orders are compared
+MAX_EXACT = 9  # panels of which all orders are compared
 
 _TURNS = 40  # of the search that turns parts of a way round
-_MOST_STARTS = 12
+_MAX_STARTS = 12
 
 
 @dataclass(frozen=True)
@@ -377,9 +377,9 @@ def _distances(inventory: Inventory, panels: Sequence[str]) -> Table | None:
 @lru_cache(maxsize=64)  # changes that are compared have the same panels
 def _shortest(apart: Table) -> list[int]:
     """Return the order of a short open route."""
-    if len(apart) <= MOST_EXACT:
+    if len(apart) <= MAX_EXACT:
         return _exact(apart)
-    ways = (_shorten_route(_nearest(apart, start), apart) for start in range(min(len(apart), _MOST_STARTS)))
+    ways = (_shorten_route(_nearest(apart, start), apart) for start in range(min(len(apart), _MAX_STARTS)))
     return min(ways, key=lambda way: _metres(way, apart))
 
 
@@ -426,7 +426,7 @@ def _shorten_route(way: list[int], apart: Table) -> list[int]:
     return way
 
 
-_MOST_SWAPS = 600  # that are tried to walk less
+_MAX_SWAPS = 600  # that are tried to walk less
 
 
 def with_less_way(change: Change) -> Change:
@@ -447,7 +447,7 @@ def with_less_way(change: Change) -> Change:
     for number, pair in enumerate(ends):
         for place, (end, side) in enumerate(zip(pair, wiring.spots, strict=True)):
             spots[end.host, side, wiring.field[end.panel]].append((number, place))
-    tries = _MOST_SWAPS
+    tries = _MAX_SWAPS
     better = metres is not None
     while better and metres is not None:
         better = False

@@ -26,9 +26,9 @@ from topodesign.optima.forest.bottleneck import optimum
 from topodesign.solve.maxflow import worst_ratio
 from topodesign.topology.topology import IntArray, Topology
 
-MOST_NODES = 4096  # nodes up to which it is found unasked: it takes long on large fabrics
+MAX_NODES = 4096  # nodes up to which it is found unasked: it takes long on large fabrics
 
-_MOST_EXACT = 512  # nodes up to which the optimum is found where it is not yet known
+_MAX_EXACT = 512  # nodes up to which the optimum is found where it is not yet known
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ def is_told(asked: bool | None, nodes: int) -> bool:
 
     As asked; by default, if nodes are few.
     """
-    return nodes <= MOST_NODES if asked is None else asked
+    return nodes <= MAX_NODES if asked is None else asked
 
 
 def strength(topology: Topology, speed: Fraction) -> Strength:
@@ -82,7 +82,7 @@ def strength(topology: Topology, speed: Fraction) -> Strength:
     if not connected:
         return Strength(links, 0, None, None)
     most, least = [Fraction(nodes - 1, connected)] * 2, [Fraction(nodes - 1, count) for count in fewest]
-    if most != least and nodes <= _MOST_EXACT:
+    if most != least and nodes <= _MAX_EXACT:
         most = least = [optimum(way).inverse_rate for way in (topology, topology.transpose())]
     ends = ((nodes * speed / 8 / times[0], nodes * speed / 8 / sum(times)) for times in (most, least))
     return Strength(links, connected, *(rate for both in ends for rate in both))

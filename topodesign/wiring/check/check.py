@@ -34,7 +34,7 @@ from topodesign.wiring.plan.decompose import without_loops
 from topodesign.wiring.plan.files import WiringLike, as_wiring
 from topodesign.wiring.plan.plan import WiringPlan
 
-_MOST_NAMED = 8  # receivers that a note names
+_MAX_NAMED = 8  # receivers that a note names
 _FIRST = {
     "cabling": "first the fixed cabling has to be set right",
     "names": "first what is not known has to be seen, or named (--interfaces)",
@@ -104,7 +104,7 @@ class WiringCheck(Result):
         """Notes on unknown wiring that counts as planned; empty if none."""
         if not self.assumed:
             return ()
-        names = ", ".join(self.assumed[:_MOST_NAMED]) + (", ..." if len(self.assumed) > _MOST_NAMED else "")
+        names = ", ".join(self.assumed[:_MAX_NAMED]) + (", ..." if len(self.assumed) > _MAX_NAMED else "")
         return (
             f"not known, and taken to be as planned, is what these hear: {names} ('topodesign wire check' says why)",
         )

@@ -16,7 +16,7 @@ from topodesign.wiring.check.evidence import Observed
 from topodesign.wiring.inventory.devices import Fixed, Lane, Trunk, lanes_of
 from topodesign.wiring.plan.plan import WiringPlan
 
-_MOST_OPTIONS = 4  # exchanges that a doubt may be between; what more would explain, none of them tells
+_MAX_OPTIONS = 4  # exchanges that a doubt may be between; what more would explain, none of them tells
 
 _NOBODY = Lane("", "", 0), Lane("", "", 0)
 
@@ -103,7 +103,7 @@ class _Search:
             near = [some for some in found if some.keys() & options.keys()]
             found = [some for some in found if some not in near]
             found.append({pair: None for some in (*near, options) for pair in some})
-        yield from (tuple(sorted(options)) for options in found if 0 < len(options) <= _MOST_OPTIONS)
+        yield from (tuple(sorted(options)) for options in found if 0 < len(options) <= _MAX_OPTIONS)
 
     def _unlikely(self, pair: tuple[Lane, Lane]) -> int:
         """Return the rank of an exchange; lower is more likely."""
@@ -183,7 +183,7 @@ class _Search:
                     old, new = before[self.end[lane].place], self.end[self.slot[lane]].place
                     trunks[new] = Trunk(*new, old.near, old.near_port, old.loss_db)
             where = ", ".join(f"{self.plan.lane_name(one)} is at {self._place(self.slot[one])}" for one in lanes)
-            others = self.instead.get(frozenset(lanes), [])[:_MOST_OPTIONS]
+            others = self.instead.get(frozenset(lanes), [])[:_MAX_OPTIONS]
             instead = "".join(f", or else {names.words(pair)}" for pair in others)
             known = dict.fromkeys(name for some in (lanes, *others) for name in names.all(some))
             words = f"{names.words(lanes)} are exchanged{instead}: {where}"

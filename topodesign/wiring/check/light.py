@@ -18,7 +18,7 @@ LIGHT_FILE = "light.csv"
 LIGHT_ENDINGS = (".ethtool", ".mlxlink")
 DARK = -30.0  # power in dBm below which no light arrives; without any, transceivers tell -40 or minus infinity
 
-_MOST_LIGHT = 30.0  # dBm; a watt
+_MAX_LIGHT = 30.0  # dBm; a watt
 _POWER = re.compile(
     r"\s*(?:Receiver signal average optical power|Rcvr signal avg optical power|Receiver signal OMA)"
     r"\s*(?:\(Channel (\d+)\))?\s*:.*?(-?inf|-?\d+(?:\.\d+)?) dBm\s*"
@@ -142,6 +142,6 @@ def _dbm(text: str, place: str) -> float:
         dbm = float(text)
     except ValueError:
         dbm = math.nan
-    if math.isnan(dbm) or dbm > _MOST_LIGHT:
+    if math.isnan(dbm) or dbm > _MAX_LIGHT:
         raise FileFormatError(f"{place}: '{text[:20]}' is not a power in dBm; expected one such as -2.3")
     return dbm

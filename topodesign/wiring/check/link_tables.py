@@ -19,7 +19,7 @@ LINK_ENDINGS = (".yml", ".yaml")
 
 _SONIC = ("StartDevice", "StartPort", "EndDevice", "EndPort")
 _HOST_COLUMNS = frozenset(("hostname", "host", "device", "host name"))
-_MOST_HEADS = 3  # lines of a cut-sheet among which its header is
+_MAX_HEADS = 3  # lines of a cut-sheet among which its header is
 
 _Cable = tuple[str, str, str, str]
 """Host and port of one end, host and port of the other."""
@@ -28,7 +28,7 @@ _Cable = tuple[str, str, str, str]
 def read_link_table(text: str) -> Told:
     """Read a CSV of neighbours or cables, depending on its header."""
     rows = csv_rows(text)
-    head = [cells for _, (_, cells) in zip(range(_MOST_HEADS), rows, strict=False)]
+    head = [cells for _, (_, cells) in zip(range(_MAX_HEADS), rows, strict=False)]
     first = {cell.strip() for cell in head[0]} if head else set()
     if first.issuperset(_SONIC):
         cables = [tuple(row[name].strip() for name in _SONIC) for _, row in read_named_columns(text, _SONIC)]

@@ -193,7 +193,7 @@ def links_of(plan: WiringPlan, connects: Iterable[CrossConnect]) -> Links:
 
 
 _Pairs = tuple[tuple[End, End], ...]
-_LEAST_TRIED, _MOST_TRIED = 10, 720
+_LEAST_TRIED, _MAX_TRIED = 10, 720
 _WORK = 2**29  # links times nodes of the ways to join fibres that are tried, beside the first ``_LEAST_TRIED``
 
 
@@ -288,7 +288,7 @@ def _joins(plan: WiringPlan, failure: Failure, lost: list[CrossConnect], seed: i
             if end not in dead and usable(plan, end):
                 groups[plan.inventory.panel[end.panel].field][side].append(end)
     ways = [_Matchings(*group, duplex=plan.mode == "duplex" and not sided) for group in groups.values()]
-    tries = min(_MOST_TRIED, _LEAST_TRIED + _WORK // (1 + plan.topology.nodes * len(plan.connects)))
+    tries = min(_MAX_TRIED, _LEAST_TRIED + _WORK // (1 + plan.topology.nodes * len(plan.connects)))
     if math.prod(way.count for way in ways) <= tries:
         choices: Iterable[Iterable[_Pairs]] = itertools.product(*(way.all() for way in ways))
     else:

@@ -18,7 +18,7 @@ from topodesign.wiring.inventory.inventory import FIXED, CableType, Inventory
 SITE = "lab"
 PER_RACK = 16
 SLACK = Fraction(2)
-_MOST = 2**17
+_MAX = 2**17
 _WIDTH = Fraction(3, 5)  # metres from a rack to the next
 _PANEL_UNIT = 40
 
@@ -60,7 +60,7 @@ def plain_inventory(
     Inventory('plain', 12 hosts with 48 lanes, 1 panel with 48 ports)
     """
     hosts, lanes, panels = (
-        as_integer(name, value, 1, _MOST) for name, value in (("hosts", hosts), ("lanes", lanes), ("panels", panels))
+        as_integer(name, value, 1, _MAX) for name, value in (("hosts", hosts), ("lanes", lanes), ("panels", panels))
     )
     kind, mode = as_choice("kind", kind, devices.PANEL_KINDS), as_choice("mode", mode, devices.MODES)
     ports = tuple(devices.Port(f"eth{number}", "LC", as_bandwidth(speed)) for number in range(lanes))
@@ -115,17 +115,17 @@ def init_wiring(
     >>> init_wiring(12)
     Inventory('my room', 12 hosts with 48 lanes, 1 panel with 48 ports)
     """
-    panels = as_integer("panels", panels, 1, _MOST)
+    panels = as_integer("panels", panels, 1, _MAX)
     kind, mode = as_choice("kind", kind, devices.PANEL_KINDS), as_choice("mode", mode, devices.MODES)
     if isinstance(hosts, list | tuple) and hosts and all(isinstance(host, devices.Host) for host in hosts):
         machines = tuple(hosts)
     else:
         machines = _machines(hosts, ports, as_choice("connector", connector, devices.LANES), speed)
     lanes = sum(1 for host in machines for _ in devices.lanes_of(host))
-    size = -(-lanes // panels) if panel_ports is None else as_integer("panel_ports", panel_ports, 1, _MOST)
+    size = -(-lanes // panels) if panel_ports is None else as_integer("panel_ports", panel_ports, 1, _MAX)
     if size * panels < lanes:
         raise ParameterError(f"{panels} panels of {size} ports have no room for {lanes} lanes")
-    as_integer("ports of all panels", size * panels, 1, _MOST)
+    as_integer("ports of all panels", size * panels, 1, _MAX)
     labels = tuple(devices.PanelPort(str(number), mode) for number in range(1, size + 1))
     racks = dict.fromkeys(host.rack for host in machines)
     rack = "panels" if "panels" not in racks else "panels2"
@@ -243,8 +243,8 @@ def _names_after(name: str) -> Iterator[str]:
 
 
 def _machines(hosts: object, ports: int, connector: devices.Connector, speed: Quantity) -> tuple[devices.Host, ...]:
-    number, ports = as_integer("hosts", hosts, 1, _MOST), as_integer("ports", ports, 1, _MOST)
-    as_integer("lanes of all hosts", number * ports * devices.LANES[connector], 1, _MOST)
+    number, ports = as_integer("hosts", hosts, 1, _MAX), as_integer("ports", ports, 1, _MAX)
+    as_integer("lanes of all hosts", number * ports * devices.LANES[connector], 1, _MAX)
     rate = as_bandwidth(speed) / devices.LANES[connector]
     these = tuple(devices.Port(f"eth{number}", connector, rate) for number in range(ports))
     racks = _names("r", -(-number // PER_RACK))

@@ -25,7 +25,7 @@ from topodesign.base.errors import FileFormatError, ParameterError, TopodesignEr
 from topodesign.base.tables import Located, parse_yaml
 from topodesign.base.units import parse_bandwidth
 from topodesign.base.wording import suggest
-from topodesign.wiring.inventory.ranges import MOST, expand, runs, text, texts
+from topodesign.wiring.inventory.ranges import MAX, expand, runs, text, texts
 
 REQUIRED: Any = object()
 """The default of a field that must be there."""
@@ -68,7 +68,7 @@ class FileFields:
         self.values = values
         self.where = where
         self.table = table
-        self.room = [4 * MOST] if room is None else room
+        self.room = [4 * MAX] if room is None else room
 
     def __contains__(self, name: str) -> bool:
         return name in self.values
@@ -563,7 +563,7 @@ class Entries(Field):
         found: list[Any] = []
         for entry in self.entries(said):
             said.room[0] -= 1
-            if len(found) >= MOST or said.room[0] < 0:
+            if len(found) >= MAX or said.room[0] < 0:
                 line = next(iter(entry.values.values())).line
                 raise FileFormatError(f"line {line}: {said.at(self.name)}: too many of them, or of their ports")
             found.append(self.table.read(entry))

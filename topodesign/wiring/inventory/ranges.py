@@ -9,15 +9,15 @@ from typing import NamedTuple
 from topodesign.base.errors import FileFormatError, ParameterError
 from topodesign.base.tables import Located
 
-MOST = 2**17  # texts that a range may stand for, and things of a kind that an inventory may have
+MAX = 2**17  # texts that a range may stand for, and things of a kind that an inventory may have
 
-MOST_LETTERS = 64  # of the name of anything; NetBox takes no longer names of devices and ports either
+MAX_LETTERS = 64  # of the name of anything; NetBox takes no longer names of devices and ports either
 
 _RANGE = re.compile(r"\[([0-9]{1,9})-([0-9]{1,9})(?::([0-9]{1,9}))?\]")
 _DIGITS = re.compile(r"([0-9]{1,9})")
 
 
-def text(value: Located, where: str, most: int = MOST_LETTERS) -> str:
+def text(value: Located, where: str, most: int = MAX_LETTERS) -> str:
     """Return a printable text of up to ``most`` letters."""
     said = value.value
     if not isinstance(said, str) or not said:
@@ -43,8 +43,8 @@ def texts(value: Located, where: str) -> list[str]:
     if len(parts) != 5:
         raise FileFormatError(f"line {value.line}: {where}: {whole[:50]!r} must have one range such as [01-12]")
     before, first, last, step, after = parts
-    numbers = range(int(first), int(last) + 1, int(step or 1) or MOST)
-    if not numbers or len(numbers) > MOST or step == "0":
+    numbers = range(int(first), int(last) + 1, int(step or 1) or MAX)
+    if not numbers or len(numbers) > MAX or step == "0":
         raise FileFormatError(f"line {value.line}: {where}: the range in {whole[:50]!r} is empty or too long")
     return [f"{before}{number:0{len(first)}}{after}" for number in numbers]
 
@@ -90,7 +90,7 @@ def _run(rows: Sequence[tuple[str, ...]], start: int) -> tuple[tuple[str, ...], 
     ):
         count += 1
     entry = tuple(column.entry(count) for column in columns if column is not None)
-    if count == 1 or any(len(said) > MOST_LETTERS for said in entry):
+    if count == 1 or any(len(said) > MAX_LETTERS for said in entry):
         return rows[start], 1
     return entry, count
 

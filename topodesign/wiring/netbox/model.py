@@ -164,8 +164,8 @@ TRUNK = "trunk"
 PART = "side of "
 """Before the name of the port that a panel port is a side of."""
 
-MOST_UNITS = 100  # units of the tallest rack that NetBox knows
-_MOST_LETTERS = 64
+MAX_UNITS = 100  # units of the tallest rack that NetBox knows
+_MAX_LETTERS = 64
 _SORTS = {
     1: "1000base-x-sfp",
     10: "10gbase-x-sfpp",
@@ -297,7 +297,7 @@ def _devices(inventory: Inventory) -> Iterator[Device]:
     taken: set[Place] = set()
     for name in (*inventory.host, *inventory.panel):
         place, panel = inventory.place(name), inventory.panel.get(name)
-        fits = 1 <= place.unit <= MOST_UNITS and place not in taken
+        fits = 1 <= place.unit <= MAX_UNITS and place not in taken
         taken.add(place)
         lines = [] if fits else [f"unit: {place.unit}"]
         device: Host | Panel = inventory.host[name] if panel is None else panel
@@ -355,5 +355,5 @@ def check_name(name: str) -> None:
     """Check a name for NetBox."""
     if "," in name:
         raise ParameterError(f"NetBox takes a comma for the end of a name; rename {name!r}")
-    if not name or not name.isprintable() or name != name.strip() or len(name) > _MOST_LETTERS:
-        raise ParameterError(f"NetBox takes names of up to {_MOST_LETTERS} letters without blanks around; not {name!r}")
+    if not name or not name.isprintable() or name != name.strip() or len(name) > _MAX_LETTERS:
+        raise ParameterError(f"NetBox takes names of up to {_MAX_LETTERS} letters without blanks around; not {name!r}")

@@ -24,7 +24,7 @@ from topodesign.wiring.plan.cross_connects import Fibre
 from topodesign.wiring.plan.net import CONNECTED, PanelEnd, PartialNet
 
 Unit = PanelEnd  # a panel and its port, named as the front port
-_MOST_PASSED = 64  # panels on a path: more are a loop
+_MAX_PASSED = 64  # panels on a path: more are a loop
 _SIDES = 2  # positions of a rear port whose two fronts are the two fibres of a lane
 
 
@@ -291,7 +291,7 @@ class CablePaths:
         path: list[Unit] = []
         fronts: list[int] = []
         here = side.far
-        while len(path) < _MOST_PASSED:
+        while len(path) < _MAX_PASSED:
             if isinstance(here, LaneEnd):
                 return path, fronts, here
             path.append(here.unit)

@@ -27,7 +27,7 @@ TOKEN = "NETBOX_TOKEN"  # noqa: S105  the name of a variable
 """The variable of the environment that has the token."""
 
 PAGE = 500
-MOST = 2**19  # objects of one kind that are read
+MAX = 2**19  # objects of one kind that are read
 
 _CONNECT = 10.0  # seconds
 _ANSWER = 60.0  # seconds for a whole answer
@@ -160,8 +160,8 @@ class _Server:
         found = getattr(self.api.dcim, kind).filter(limit=PAGE, ordering="id", fields=_FIELDS[kind], **which)
         self.pages[0] = 1
         total = self.pages[0] = len(found)
-        if total > MOST:
-            self._fail(f"has {total} {kind.replace('_', ' ')}, more than {MOST}; read one site only")
+        if total > MAX:
+            self._fail(f"has {total} {kind.replace('_', ' ')}, more than {MAX}; read one site only")
         seen: set[int] = set()
         for count, one in enumerate(found):
             record = dict(one)

@@ -11,7 +11,7 @@ from typing import Any
 from topodesign.base.claims import Among, Claim, Of, Proof
 from topodesign.base.declared import Declared, key
 from topodesign.base.fitted import wrap_text
-from topodesign.base.records import MOST_WIDE, Table, TextResult, table_of
+from topodesign.base.records import MAX_WIDE, Table, TextResult, table_of
 from topodesign.base.tables import write_csv
 from topodesign.base.wording import count_noun
 from topodesign.wiring.inventory.fields import exact
@@ -26,7 +26,7 @@ RUNS = (
     *("in_plug", "in_send", "in_receive", "out_plug", "out_send", "out_receive"),
 )
 """Columns of the list of what every lane goes through."""
-_MOST_REFUSED = 5  # links that a text gives the reasons for
+_MAX_REFUSED = 5  # links that a text gives the reasons for
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,15 +179,15 @@ class Purchase(TextResult):
             lines.append(f"fixed cables as chosen: {self._money(self.fixed_price)}, {claim.verdict}")
         if self.trays:
             over = [tray for tray in self.trays if not tray.ok]
-            lines += [f"too full: {tray.words}" for tray in over[:_MOST_REFUSED]]
+            lines += [f"too full: {tray.words}" for tray in over[:_MAX_REFUSED]]
             lines += [] if over else [f"all trays have room: {self.trays[0].words}"]
-        lines += [self.loss.heading(), *(f"refused: {words}" for words in self.loss.refused[:_MOST_REFUSED])]
-        hidden = len(self.loss.refused) - _MOST_REFUSED
+        lines += [self.loss.heading(), *(f"refused: {words}" for words in self.loss.refused[:_MAX_REFUSED])]
+        hidden = len(self.loss.refused) - _MAX_REFUSED
         lines += [f"and {hidden} more are refused"] if hidden > 0 else []
         lines += self.notes
         head = lines[0].count("\n") + 1
         text = "\n".join(lines).split("\n")
-        return "\n".join([*text[:head], *(part for line in text[head:] for part in wrap_text(line, MOST_WIDE, 2))])
+        return "\n".join([*text[:head], *(part for line in text[head:] for part in wrap_text(line, MAX_WIDE, 2))])
 
     def _money(self, price: Fraction) -> str:
         return f"{exact(price)}{f' {self.currency}' if self.currency else ''}"

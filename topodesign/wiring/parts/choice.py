@@ -37,8 +37,8 @@ from topodesign.wiring.parts.ways import (
     spans,
 )
 
-_MOST_CHOICES = 5000  # choices of a rack that are gone through
-_MOST_LISTED = 64  # choices of a rack that an integer program of all racks takes
+_MAX_CHOICES = 5000  # choices of a rack that are gone through
+_MAX_LISTED = 64  # choices of a rack that an integer program of all racks takes
 
 
 class Lane(NamedTuple):
@@ -120,7 +120,7 @@ class HostRack:
         Raises InfeasibleError if there is none.
         """
         options = [self._options(number, ways) for number in range(len(self.groups))]
-        proven = prod(map(len, options)) <= _MOST_CHOICES
+        proven = prod(map(len, options)) <= _MAX_CHOICES
         found = min(self._iterate_choices(options) if proven else self._descent(options, ways), key=lambda one: one[0])
         return self._choice(*found, proven=proven)
 
@@ -130,7 +130,7 @@ class HostRack:
         None if there are too many.
         """
         options = [self._options(number, ways) for number in range(len(self.groups))]
-        if prod(map(len, options)) > _MOST_LISTED:
+        if prod(map(len, options)) > _MAX_LISTED:
             return None
         return [self._choice(price, chosen, proven=True) for price, chosen in self._iterate_choices(options)]
 

@@ -17,7 +17,7 @@ from typing import NamedTuple, TypeAlias
 
 from topodesign.base.declared import Declared, key
 from topodesign.base.errors import MissingLibraryError
-from topodesign.solve.discrete import MOST, Discrete
+from topodesign.solve.discrete import MAX, Discrete
 from topodesign.wiring.exports.cables import far_fibre
 from topodesign.wiring.inventory.inventory import Inventory, tray_way
 from topodesign.wiring.parts import ways
@@ -203,7 +203,7 @@ def cheapest_that_fits(
     rooms = [4 * tray.width * tray.depth * tray.fill / _PI for tray in inventory.trays]
     scale = lcm(*(one.denominator for one in squares), 1)
     limits = [int(room * scale) for room in rooms]  # rounded down: sums are whole
-    if max((int(choice.price * money) for choice in choices), default=0) * len(racks) > MOST or max(limits) > MOST:
+    if max((int(choice.price * money) for choice in choices), default=0) * len(racks) > MAX or max(limits) > MAX:
         return None, False
     program = Discrete()
     flags = [[program.flag() for _ in rack] for rack in racks]

@@ -69,9 +69,9 @@ ARRAYS: tuple[Connector, ...] = ("MPO-12", "MPO-16", "MPO-24", "MPO-32")
 _CORDS = ("LC simplex", "LC duplex")
 _ENDINGS = (".yaml", ".yml")
 _LARGEST = 2**20
-_MOST = 2000  # parts of a list
-_MOST_LENGTHS = 200
-_MOST_PORTS = 999  # connectors, ports
+_MAX = 2000  # parts of a list
+_MAX_LENGTHS = 200
+_MAX_PORTS = 999  # connectors, ports
 _PRICE = re.compile(r"[0-9]{1,9}(\.[0-9]{1,4})?")
 _LEAD = re.compile(r"([0-9]{1,4})(d|w)")
 _DAYS = {"d": 1, "w": 7}
@@ -214,8 +214,8 @@ def read_parts(path: str | Path) -> PartsList:
                 part = _part(entry, section)
                 if part.name in seen:
                     raise entry.wrong("part", f"there are two parts '{part.name}'")
-                if len(seen) >= _MOST:
-                    raise entry.wrong("part", f"there are more than {_MOST} parts")
+                if len(seen) >= _MAX:
+                    raise entry.wrong("part", f"there are more than {_MAX} parts")
                 seen[part.name] = part
         if not seen:
             raise FileFormatError(f"there are no parts; sections are {', '.join(_SECTIONS)}")
@@ -276,8 +276,8 @@ def _pairs(connector: Connector) -> int:
 
 def _ports(entry: FileFields, name: str) -> int:
     count = entry.read(name, lambda said: parse_whole(said, 1))
-    if count > _MOST_PORTS:
-        raise entry.wrong(name, f"{count} are more than {_MOST_PORTS}")
+    if count > _MAX_PORTS:
+        raise entry.wrong(name, f"{count} are more than {_MAX_PORTS}")
     return count
 
 
@@ -306,6 +306,6 @@ def _above_zero(entry: FileFields, name: str) -> Fraction:
 def _lengths(entry: FileFields, name: str) -> list[Fraction]:
     where = entry.at(name)
     found = [read_located(one, where, parse_metres) for one in items(entry.values[name], where)]
-    if not found or min(found) == 0 or len(found) > _MOST_LENGTHS:
-        raise entry.wrong(name, f"expected 1 to {_MOST_LENGTHS} lengths, all of them above zero")
+    if not found or min(found) == 0 or len(found) > _MAX_LENGTHS:
+        raise entry.wrong(name, f"expected 1 to {_MAX_LENGTHS} lengths, all of them above zero")
     return found

@@ -272,7 +272,7 @@ def choose_lanes(
     return find_whole(count[link], entries, low, high, seconds=seconds, seed=seed)
 
 
-_MOST_TRIES = 20_000
+_MAX_TRIES = 20_000
 _RESTARTS = 2
 _STRAY = 0.25  # share of chains that only stir, without which the search could go round in circles
 
@@ -290,7 +290,7 @@ def search_split(u: IntArray, v: IntArray, lanes: IntArray, seed: int) -> IntArr
     in_order = list(range(len(u)))  # which suits structured graphs better, and any order the others
     for order in (in_order, *(rng.sample(in_order, len(u)) for _ in range(_RESTARTS))):
         state = _Split(list(zip(u.tolist(), v.tolist(), strict=True)), lanes.tolist(), order, rng)
-        for _ in range(_MOST_TRIES + 2 * len(u)):
+        for _ in range(_MAX_TRIES + 2 * len(u)):
             if not state.loose:
                 return np.array(state.part, dtype=np.int64)
             state.try_one()

@@ -150,8 +150,8 @@ def _loss(cell: str, line: int) -> Fraction:
     return Fraction(text.removesuffix("dB").strip())
 
 
-_MOST_ROWS = 40
-_MOST_REFUSED = 10  # links that a table gives the reasons for
+_MAX_ROWS = 40
+_MAX_REFUSED = 10  # links that a table gives the reasons for
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,14 +265,14 @@ class LossBudget(Result):
                 "budget": _decibels(link.budget),
                 "margin": _decibels(link.margin),
             }
-            for link in self.links[:_MOST_ROWS]
+            for link in self.links[:_MAX_ROWS]
         ]
         hidden = len(self.links) - len(rows)
         title = f"optical loss of {count_noun(len(self.links), 'link')}, the least margin first"
         table = replace(table_of(rows, title), words=frozenset(("cable", "from", "to")))
         foot = [f"and {hidden} more, with more margin"] if hidden > 0 else []
         foot.append(self.heading())
-        foot += [f"refused: {words}" for words in self.refused[:_MOST_REFUSED]]
+        foot += [f"refused: {words}" for words in self.refused[:_MAX_REFUSED]]
         return replace(table, footnote="\n".join(foot))
 
 

@@ -71,10 +71,10 @@ class Bill(Result):
         return "\n".join(lines)
 
 
-_MOST_LISTED = 12  # spare lanes, trunks and racks that a summary names
+_MAX_LISTED = 12  # spare lanes, trunks and racks that a summary names
 
 
-_MOST_ROWS = 60  # cross-connects that a table shows; the records have them all
+_MAX_ROWS = 60  # cross-connects that a table shows; the records have them all
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,8 +269,8 @@ class WiringPlan(Result):
     def table(self) -> Table:
         """Return the first cross-connects."""
         records = self.to_records()
-        hidden = len(records) - _MOST_ROWS
-        table = table_of(records[:_MOST_ROWS], self.heading())
+        hidden = len(records) - _MAX_ROWS
+        table = table_of(records[:_MAX_ROWS], self.heading())
         return replace(table, footnote=f"and {hidden} more") if hidden > 0 else table
 
     def __str__(self) -> str:
@@ -328,5 +328,5 @@ def items_words(items: Iterable[Item]) -> str:
 
 
 def _join_entries(entries: Sequence[str]) -> str:
-    more = f", and {len(entries) - _MOST_LISTED} more" if len(entries) > _MOST_LISTED else ""
-    return ", ".join(entries[:_MOST_LISTED]) + more
+    more = f", and {len(entries) - _MAX_LISTED} more" if len(entries) > _MAX_LISTED else ""
+    return ", ".join(entries[:_MAX_LISTED]) + more

@@ -206,7 +206,7 @@ def _name_end(end: Fixed) -> str:
 
 _SMALL = 256  # hosts up to which the solver's guess is quick
 _RANDOM_STARTS = 3
-_MOST_SWEEPS = 50
+_MAX_SWEEPS = 50
 _MOMENT = 1.0  # seconds to search for a plan in another order of hosts
 _FAR = 10**9  # millimetres; for what no cable reaches
 
@@ -345,7 +345,7 @@ def _exchange(problem: _Problem, spots: IntArray, rng: np.random.Generator) -> N
     cost = cords @ between[spots] + problem.at
     own = np.diag(between)
     everyone = np.arange(len(spots))
-    for _ in range(_MOST_SWEEPS):
+    for _ in range(_MAX_SWEEPS):
         better = False
         for i in rng.permutation(len(spots)):
             a = spots[i]

@@ -12,7 +12,7 @@ import numpy as np
 from topodesign.base.compiled import LARGEST, Ints, compile_kernel
 
 PART = 27720  # parts of a shard, into which 1 to 12 links divide it without a rest
-MOST_STEPS = 10
+MAX_STEPS = 10
 
 
 @compile_kernel
@@ -62,7 +62,7 @@ def _loads(links: Ints, reach: Ints, near: Ints) -> tuple[int, int]:
                     left &= left - 1
                     waiting += 1
                 worst = max(worst, waiting * PART // room)
-        if not grown or steps >= MOST_STEPS:
+        if not grown or steps >= MAX_STEPS:
             return -1, 0
         total += worst
 
@@ -78,7 +78,7 @@ def cheapest(fixed: Ints, tables: Ints, duplex: bool, least: Ints, chosen: Ints)
     """
     nodes = len(fixed)
     links, turned = np.empty((nodes, nodes), np.int64), np.empty((nodes, nodes), np.int64)
-    reach, near = np.empty((MOST_STEPS + 2, nodes), np.int64), np.empty(nodes, np.int64)
+    reach, near = np.empty((MAX_STEPS + 2, nodes), np.int64), np.empty(nodes, np.int64)
     for number in range(len(tables)):
         for u in range(nodes):
             for v in range(nodes):

@@ -34,13 +34,13 @@ from topodesign.search.lifted import cayley_spec, lift_spec
 from topodesign.topology.groups import Group
 from topodesign.topology.symmetry import join_orbits
 from topodesign.topology.topology import IntArray, Topology
-from topodesign.wiring.plant.exhaustive_kernels import MOST_STEPS, cheapest
+from topodesign.wiring.plant.exhaustive_kernels import MAX_STEPS, cheapest
 from topodesign.wiring.plant.plant import Made, Plant, make_topology
 
-MOST_NODES = 10  # more are searched in other ways
-MOST_TABLES = 120_000  # at one field
-MOST_SUMS = 3_000_000  # topologies: compiled code prices some 10^5 a second
-_MOST_DEGREE = 12
+MAX_NODES = 10  # more are searched in other ways
+MAX_TABLES = 120_000  # at one field
+MAX_SUMS = 3_000_000  # topologies: compiled code prices some 10^5 a second
+_MAX_DEGREE = 12
 
 
 def find_frontier(plant: Plant, progress: Progress | None = None) -> list[Made] | None:
@@ -50,7 +50,7 @@ def find_frontier(plant: Plant, progress: Progress | None = None) -> list[Made] 
 
     A plant that makes no topology in which all nodes reach all others has none.
     """
-    if plant.nodes > MOST_NODES or plant.degree > _MOST_DEGREE:
+    if plant.nodes > MAX_NODES or plant.degree > _MAX_DEGREE:
         return None
     fields = []
     for column in plant.lanes.T:
@@ -62,9 +62,9 @@ def find_frontier(plant: Plant, progress: Progress | None = None) -> list[Made] 
     first = fields[order[0]]
     first = first[_orbits(first, plant)]
     rest = [fields[field] for field in order[1:]]
-    if len(first) * math.prod(map(len, rest)) > MOST_SUMS:
+    if len(first) * math.prod(map(len, rest)) > MAX_SUMS:
         return None
-    least = np.full(MOST_STEPS + 2, LARGEST, dtype=np.int64)
+    least = np.full(MAX_STEPS + 2, LARGEST, dtype=np.int64)
     found: dict[int, tuple[IntArray, ...]] = {}
     *middle, last = [first, *rest]
     counts = [len(tables) for tables in middle]
@@ -91,7 +91,7 @@ def _tables(lanes: IntArray, *, duplex: bool) -> IntArray | None:
             most = np.minimum(open_, left[:, v])
             least = np.zeros_like(most) if duplex else np.maximum(open_ - left[:, v + 1 :].sum(axis=1), 0)
             count = most - least + 1
-            if count.sum() > MOST_TABLES:
+            if count.sum() > MAX_TABLES:
                 return None
             copy = np.repeat(np.arange(len(tables)), count)
             links = np.arange(len(copy)) - np.repeat(np.cumsum(count) - count, count) + least[copy]
@@ -134,7 +134,7 @@ def _make_topology(plant: Plant, tables: dict[int, IntArray]) -> Made:
     return make_topology(plant, *(np.concatenate(column) for column in (src, dst, part)))
 
 
-MOST_BLOCKS = 64  # nodes that are priced, of each candidate
+MAX_BLOCKS = 64  # nodes that are priced, of each candidate
 _GROUPS = 12  # of an order, the most promising first
 _ALONE = 0.3  # share of the lanes of a duplex base that lead to the other half of their own block
 _MOVES = 40  # changes in vain after which another start is drawn
@@ -262,7 +262,7 @@ def _shapes(plant: Plant) -> Iterator[tuple[int, list[Group]]]:
     """Yield block sizes, largest first, with their groups."""
     most = math.gcd(*(len(some) for some in plant.classes))
     for size in range(most, 0, -1):
-        if most % size == 0 and plant.nodes // size <= MOST_BLOCKS:
+        if most % size == 0 and plant.nodes // size <= MAX_BLOCKS:
             yield size, groups_to_search(size)[:_GROUPS]
 
 

@@ -24,7 +24,7 @@ from topodesign.wiring.bringup.options import BringupOptions
 from topodesign.wiring.exports.format import Content, Format
 from topodesign.wiring.plan.plan import WiringPlan
 
-MOST_JACCL, MOST_CABLES = 8, 4  # ranks of a mesh, and cables between two ranks of a ring, that JACCL takes
+MAX_JACCL, MAX_CABLES = 8, 4  # ranks of a mesh, and cables between two ranks of a ring, that JACCL takes
 
 _END = ("host", "port", "interface", "device", "address", "ipv6")
 COLUMNS = ("cable", *(f"a_{name}" for name in _END), *(f"b_{name}" for name in _END))
@@ -56,7 +56,7 @@ def to_bringup(plan: WiringPlan, **options: Unpack[BringupOptions]) -> tuple[Con
         else:
             named = files["jaccl.json"].count("rdma_") // 2
             if named < len(found.lines):
-                words = f"up to {MOST_CABLES} cables between two ranks, and between all neighbours the same number"
+                words = f"up to {MAX_CABLES} cables between two ranks, and between all neighbours the same number"
                 notes.append(f"jaccl.json has {named} of {len(found.lines)} cables: JACCL takes {words}")
     hosts = {one.host: partial(write_host, found=found, host=one) for one in found.hosts}
     taken = next(iter(files.keys() & hosts.keys()), None)
@@ -97,16 +97,16 @@ def jaccl_of(found: Bringup) -> dict[str, str]:
         for _, here, there in some:
             cells.setdefault((host, there.host), []).append(_thunderbolt(here))
     mesh = {(a, b) for a in order for b in order if a != b}
-    if not mesh <= cells.keys() or len(order) > MOST_JACCL:
+    if not mesh <= cells.keys() or len(order) > MAX_JACCL:
         if found.ring is None:
             raise ParameterError(
-                f"no jaccl.json: JACCL joins up to {MOST_JACCL} hosts, all to all, or more in a ring, and "
+                f"no jaccl.json: JACCL joins up to {MAX_JACCL} hosts, all to all, or more in a ring, and "
                 f"the cables of these {len(order)} do neither"
             )
         order, mesh = found.ring, set()
     near = {pair for n, host in enumerate(order) for pair in ((host, order[n - 1]), (order[n - 1], host))}
-    count = min(MOST_CABLES, *(len(cells[pair]) for pair in near))
-    most = {pair: count if pair in near else MOST_CABLES for pair in mesh | near}
+    count = min(MAX_CABLES, *(len(cells[pair]) for pair in near))
+    most = {pair: count if pair in near else MAX_CABLES for pair in mesh | near}
     rows = [[cells[a, b][: most[a, b]] if (a, b) in most else None for b in order] for a in order]
     hosts = [{"ssh": host, "ips": [own[host]], "rdma": row} for host, row in zip(order, rows, strict=True)]
     return {

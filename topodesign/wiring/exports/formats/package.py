@@ -28,9 +28,9 @@ from topodesign.wiring.exports.pages import cell, contents, page, table
 from topodesign.wiring.plan.cross_connects import CrossConnect, fibres
 from topodesign.wiring.plan.plan import WiringPlan
 
-MOST_LANES = 8192
+MAX_LANES = 8192
 """Of a package that is one page."""
-MOST_ROWS, MOST_PORTS = 1024, 576
+MAX_ROWS, MAX_PORTS = 1024, 576
 """Lanes of the hosts on a page of a directory, and ports of a panel there."""
 
 _BY_LANE = ("Lane", "Fixed cable", "Panel port", "Sends through", "to", "Receives through", "from")
@@ -49,11 +49,11 @@ document.getElementById("find").addEventListener("input", function () {
 def to_package(plan: WiringPlan, ending: str = ".html") -> Content:
     """Return the package (HTML) as one page or a directory.
 
-    Without an ending it is a directory. One page raises ParameterError above ``MOST_LANES`` lanes.
+    Without an ending it is a directory. One page raises ParameterError above ``MAX_LANES`` lanes.
     """
     if not ending:
         return to_pages(plan)
-    if len(plan.fixed) > MOST_LANES:
+    if len(plan.fixed) > MAX_LANES:
         raise ParameterError(
             f"one page with {len(plan.fixed)} lanes is more than browsers draw well; a path without an ending becomes "
             "a directory with a page for each rack"
@@ -127,7 +127,7 @@ def to_pages(plan: WiringPlan) -> dict[str, str | Callable[[Path], object]]:
             tables.setdefault(site, []).append(_patch(connect))
     heads = {
         sites[panel.name, panel.ports[0].label]: figure_of(panel, svg)
-        for panel, svg in panel_views(plan, most=MOST_PORTS)
+        for panel, svg in panel_views(plan, most=MAX_PORTS)
         if panel.ports
     }
     pages = {
@@ -171,7 +171,7 @@ def _pages_of(plan: WiringPlan) -> sheets.Sites:
     parts: dict[sheets.Rack, list[list[str]]] = {}
     for host in inventory.host:
         found = parts.setdefault(inventory.place(host)[:2], [[]])
-        if sum(lanes[one] for one in found[-1]) + lanes[host] > MOST_ROWS and found[-1]:
+        if sum(lanes[one] for one in found[-1]) + lanes[host] > MAX_ROWS and found[-1]:
             found.append([])
         found[-1].append(host)
     sites: dict[str | tuple[str, str], sheets.Site] = {}
@@ -181,8 +181,8 @@ def _pages_of(plan: WiringPlan) -> sheets.Sites:
             sites |= dict.fromkeys(hosts, sheets.Site("", rack, number, name))
     for panel in inventory.panels:
         labels = [port.label for port in panel.ports]
-        for number, first in enumerate(range(0, len(labels), MOST_PORTS)):
-            some = labels[first : first + MOST_PORTS]
+        for number, first in enumerate(range(0, len(labels), MAX_PORTS)):
+            some = labels[first : first + MAX_PORTS]
             name = f"Panel {panel.name}" + (f", ports {some[0]} to {some[-1]}" if len(some) < len(labels) else "")
             site = sheets.Site(panel.name, inventory.place(panel.name)[:2], number, name)
             sites |= dict.fromkeys(((panel.name, label) for label in some), site)
@@ -249,7 +249,7 @@ FORMATS = {
 }
 
 
-MOST_NODES = 160
+MAX_NODES = 160
 """Of what a drawing can show with their names; of larger rooms a table of racks says more."""
 _SIZE = 900
 _RADIUS = 7
@@ -266,7 +266,7 @@ def drawing_of(plan: WiringPlan) -> str | None:
     Racks have a colour each, which a legend names; all the same if there are more racks than colours.
     """
     topology = plan.topology
-    if topology.nodes > MOST_NODES:
+    if topology.nodes > MAX_NODES:
         return None
     places = (positions_of(topology).places * (_SIZE / 2 - 60) + _SIZE / 2).round(1).tolist()
     racks = [plan.inventory.place(host)[:2] for host in plan.hosts]
