@@ -263,6 +263,39 @@ def test_codes_can_be_read_and_lead_to_the_rows_of_the_package(rows: WiringPlan)
     assert {text.removeprefix(f"{url}#") for text in read} <= ids
 
 
+@pytest.mark.parametrize("room", ["Hall 2, row B", "", 'a "b" </style><b>\\ 機房'])
+def test_every_sheet_names_the_room_and_the_job(tmp_path: Path, room: str) -> None:
+    before = make_plan(build("torus(4,3)"), replace(inventory_of(12, 4, (48,), kind="patch panel"), name=room))
+    change = change_wiring(before, "circulant(12,2,3)", throughput=False)
+    plan, named = change.after, f"{room}: " if room else ""
+    export_wiring(plan, "package", tmp_path / "work")
+    texts = [page_of(plan), to_racks(plan), *(page.read_text() for page in (tmp_path / "work").glob("*.html"))]
+    for page in texts:
+        check_title(page, f"{named}wiring of circulant(12,2,3)")
+    assert len(texts) > 4
+    check_title(to_change_page(change), f"{named}rewiring of torus(4,3) to circulant(12,2,3)")
+    export_wiring(plan, "labels", tmp_path / "labels")
+    pictures = [etree.parse(path).getroot() for path in sorted((tmp_path / "labels").iterdir())]
+    for number, picture in enumerate(pictures, start=1):
+        title = f"{named}labels of circulant(12,2,3)"
+        assert picture.findtext("{*}title") == title
+        head = next(picture.iter("{*}text"))
+        assert head.text == f"{title}, sheet {number} of {len(pictures)}"
+        assert float(head.get("x") or 0) + float(head.get("textLength") or 0) <= PAGE_WIDTH - float(head.get("x") or 0)
+        assert 5 < float(head.get("y") or 0) < min(line.y for label in sheets(plan)[0] for line in label.lines) - 5
+
+
+def check_title(page: str, title: str) -> None:
+    """Check what a page and each of its printed sheets are called."""
+    html = etree.HTML(page)
+    assert (html.findtext(".//title") or "").startswith(title)
+    assert (html.findtext(".//h1") or "").startswith(title)
+    style = next(html.iter("style"))
+    [header] = re.findall(r'@top-left { content: "([^"]*)"', style.text or "")
+    assert re.sub(r"\\([0-9a-f]{6})", lambda code: chr(int(code[1], 16)), header).startswith(title)
+    assert not list(html.iter("b"))
+
+
 def test_an_address_that_no_small_code_holds(rows: WiringPlan, tmp_path: Path) -> None:
     with pytest.raises(ParameterError, match="a code this small takes at most 120"):
         sheets(rows, "https://example.org/" + "x" * 120)

@@ -102,8 +102,8 @@ def to_change_page(change: Rewiring) -> str:
     sections = list(_sections(change))
     listed = contents((key, name) for key, name, _ in sections)
     parts = [f'<section id="{key}"><h2>{escape(name)}</h2>{text}</section>' for key, name, text in sections]
-    wanted = change.after.topology.spec or f"{change.after.topology.nodes} nodes"
-    return page(f"Rewiring to {wanted}", [f"<p>{escape(change.heading())}.</p>", listed, *parts])
+    title = f"{change.change.before.describe_work('rewiring')} to {change.after.job}"
+    return page(title, [f"<p>{escape(change.heading())}.</p>", listed, *parts])
 
 
 def _sections(change: Rewiring) -> Iterator[tuple[str, str, str]]:

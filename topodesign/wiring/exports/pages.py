@@ -22,7 +22,7 @@ ul.devices { columns: 15em; list-style: none; margin: 0; padding: 0; font-size: 
 figure { margin: .6em 0 1.4em; break-inside: avoid; } figure svg { width: 100%; height: auto; max-height: 90vh; }
 pre { font-size: .85em; white-space: pre-wrap; }
 @media screen { figure svg.panel { max-height: none; } .strip { display: none; } }
-@page { size: A4 landscape; margin: 12mm; }
+@page { size: A4 landscape; margin: 16mm 12mm 12mm; }
 @media print {
   body { margin: 0; print-color-adjust: exact; -webkit-print-color-adjust: exact; } nav, .search { display: none; }
   section + section { break-before: page; } tr { break-inside: avoid; } figure svg { max-height: 165mm; }
@@ -49,10 +49,19 @@ def page(title: str, body: Iterable[str]) -> str:
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">',
         f'<meta http-equiv="Content-Security-Policy" content="{escape(_policy(lines))}">',
         '<meta name="viewport" content="width=device-width, initial-scale=1">',
-        f"<title>{escape(title)}</title><style>{STYLE}</style></head><body>",
+        f"<title>{escape(title)}</title><style>{STYLE}{_print_header(title)}</style></head><body>",
         f"<h1>{escape(title)}</h1>",
     ]
     return "\n".join([*parts, *lines, "</body></html>"]) + "\n"
+
+
+def _print_header(title: str) -> str:
+    """Return the style that prints the title and the page number on every sheet."""
+    text = re.sub(r"[^ \w.,:()-]", lambda letter: f"\\{ord(letter[0]):06x}", title)
+    return (
+        f'@page {{ @top-left {{ content: "{text}"; width: 85%; font: bold 9pt sans-serif; }}'
+        ' @top-right { content: counter(page) " / " counter(pages); font: 9pt sans-serif; } }\n'
+    )
 
 
 def _policy(body: Sequence[str]) -> str:

@@ -249,6 +249,17 @@ class WiringPlan(Result):
         losses = self.loss_budget()
         return losses if losses.budgeted else None
 
+    @property
+    def job(self) -> str:
+        """Short name of the topology; its number of nodes if it has none."""
+        name = self.topology.alias or self.topology.spec
+        return f"{self.topology.nodes} hosts" if name is None else shorten_text(str(name))
+
+    def describe_work(self, work: str) -> str:
+        """Return the title of a sheet: the room, the work and the job."""
+        room = f"{self.inventory.name}: " if self.inventory.name else ""
+        return f"{room}{work} of {self.job}"
+
     def heading(self) -> str:
         """Return a summary of the plan."""
         name = "" if self.topology.spec is None else f"{shorten_text(str(self.topology.spec))}, "

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
 from itertools import groupby
+from typing import Any
 
 from topodesign.base.errors import MissingLibraryError, ParameterError
 from topodesign.wiring.exports.cables import COLOURS, Plug, plugs
@@ -73,13 +74,22 @@ def to_labels(plan: WiringPlan, ending: str = "", url: str = "") -> Content:
 
     SVG files are named ``sheet-001.svg`` and so on. The ending ``.pdf`` selects PDF.
     """
-    pages = sheets(plan, url)
+    pages, title = sheets(plan, url), plan.describe_work("labels")
     if ending == ".pdf":
-        return _pdf(pages)
-    return {f"sheet-{number:03}.svg": _svg(sheet) for number, sheet in enumerate(pages, start=1)}
+        return _pdf(pages, title)
+    return {
+        f"sheet-{number:03}.svg": _svg(sheet, title, _head(title, number, len(pages)))
+        for number, sheet in enumerate(pages, start=1)
+    }
 
 
-def _pdf(pages: list[list[Label]]) -> bytes:
+def _head(title: str, number: int, pages: int) -> Line:
+    """Return the line above the labels of a sheet."""
+    text = f"{title}, sheet {number} of {pages}"
+    return Line(_LEFT, _TOP - 2, min(_LETTERS, (PAGE_WIDTH - 2 * _LEFT) / (_WIDE * len(text))), text)
+
+
+def _pdf(pages: list[list[Label]], title: str) -> bytes:
     """Return a PDF with a page for each sheet; requires reportlab."""
     try:
         from reportlab.pdfgen.canvas import Canvas  # noqa: PLC0415  heavy and optional
@@ -87,8 +97,10 @@ def _pdf(pages: list[list[Label]]) -> bytes:
         raise MissingLibraryError("PDF requires reportlab: pip install 'topodesign[print]', or export SVG") from None
     out = io.BytesIO()
     canvas = Canvas(out, pagesize=(PAGE_WIDTH * _POINT, PAGE_HEIGHT * _POINT), invariant=True)
-    canvas.setTitle("Cable labels")
-    for sheet in pages:
+    canvas.setTitle(title)
+    printed = title.encode("latin-1", "replace").decode("latin-1")
+    for number, sheet in enumerate(pages, start=1):
+        _write(canvas, _head(printed, number, len(pages)))
         for label in sheet:
             if label.colour is not None:
                 canvas.setFillColor(f"#{label.colour}")
@@ -102,11 +114,16 @@ def _pdf(pages: list[list[Label]]) -> bytes:
                 canvas.rect(*(value * _POINT for value in box), stroke=0, fill=1)
             for line in label.lines:
                 _check_latin(line.text)
-                canvas.setFont("Courier-Bold", line.size * _POINT)
-                canvas.drawString(line.x * _POINT, (PAGE_HEIGHT - line.y) * _POINT, line.text)
+                _write(canvas, line)
         canvas.showPage()
     canvas.save()
     return out.getvalue()
+
+
+def _write(canvas: Any, line: Line) -> None:
+    """Write a line of text on a page of a PDF."""
+    canvas.setFont("Courier-Bold", line.size * _POINT)
+    canvas.drawString(line.x * _POINT, (PAGE_HEIGHT - line.y) * _POINT, line.text)
 
 
 def _label(place: int, plug: Plug, url: str) -> Label:
@@ -162,9 +179,10 @@ def _two_rows(down: float, text: str, room: float) -> Iterator[tuple[float, floa
     yield down + 2.6, _LETTERS, text[cut:]
 
 
-def _svg(sheet: list[Label]) -> str:
+def _svg(sheet: list[Label], title: str, head: Line) -> str:
     size = f'width="{PAGE_WIDTH:g}mm" height="{PAGE_HEIGHT:g}mm" viewBox="0 0 {PAGE_WIDTH:g} {PAGE_HEIGHT:g}"'
     lines = [f'<svg xmlns="http://www.w3.org/2000/svg" {size} font-family="Courier, monospace" font-weight="bold">']
+    lines += [f"<title>{escape(title)}</title>", _svg_text(head)]
     for label in sheet:
         box = f'x="{label.x:.2f}" y="{label.y + _MARGIN:.2f}" width="{_STRIPE}" height="{_HEIGHT - 2 * _MARGIN:.2f}"'
         if label.colour is not None:
@@ -172,12 +190,16 @@ def _svg(sheet: list[Label]) -> str:
         if label.code:
             runs = "".join(f"M{cx:.3f} {cy:.3f}h{cw:.3f}v{label.module:.3f}h-{cw:.3f}z" for cx, cy, cw in label.code)
             lines.append(f'<path d="{runs}"/>')
-        for line in label.lines:
-            width = len(line.text) * line.size * _WIDE  # said, so that a font that is wider cannot leave the label
-            room = f'textLength="{width:.2f}" lengthAdjust="spacingAndGlyphs"'
-            where = f'x="{line.x:.2f}" y="{line.y:.2f}" font-size="{line.size:.2f}"'
-            lines.append(f"<text {where} {room}>{escape(line.text)}</text>")
+        lines += map(_svg_text, label.lines)
     return "\n".join([*lines, "</svg>"]) + "\n"
+
+
+def _svg_text(line: Line) -> str:
+    """Return a line of text as SVG, with its width, so that a wider font cannot leave the label."""
+    width = len(line.text) * line.size * _WIDE
+    room = f'textLength="{width:.2f}" lengthAdjust="spacingAndGlyphs"'
+    where = f'x="{line.x:.2f}" y="{line.y:.2f}" font-size="{line.size:.2f}"'
+    return f"<text {where} {room}>{escape(line.text)}</text>"
 
 
 def _check_latin(text: str) -> None:

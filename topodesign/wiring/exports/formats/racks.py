@@ -43,7 +43,7 @@ def to_racks(plan: WiringPlan) -> str:
     """Return the work sheets as one page (HTML)."""
     sections = list(rack_sections(plan, racks_of(plan)))
     return page(
-        title_of(plan),
+        plan.describe_work("wiring"),
         [
             f"<p>{summary_of(plan)}</p>",
             *between_racks(plan),
@@ -51,11 +51,6 @@ def to_racks(plan: WiringPlan) -> str:
             *(text for *_, text in sections),
         ],
     )
-
-
-def title_of(plan: WiringPlan) -> str:
-    """Return the title of a plan's pages."""
-    return f"Wiring of {plan.topology.spec or f'{plan.topology.nodes} hosts'}"
 
 
 def racks_of(plan: WiringPlan) -> Sites:
