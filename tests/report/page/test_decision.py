@@ -13,6 +13,7 @@ from lxml import html as lxml_html
 
 from tests.samples.figures import numbers
 from topodesign import design, report_page, simulate
+from topodesign.base.shipped import copy_examples
 from topodesign.base.units import format_time
 from topodesign.cli.main import run
 from topodesign.report.charts.decision import ahead_chart, labels, tradeoff_chart
@@ -56,7 +57,7 @@ def test_every_figure_is_that_of_the_document_and_of_the_text(found: Decision) -
     best = record["recommendation"]
     known |= {f"{part['in_step_s'] / best['time_s']:.1%}" for part in best["parts"]}
     figures = FIGURE.findall(page)
-    assert len(figures) > 30
+    assert len(figures) > 20
     assert set(figures) <= known, set(figures) - known
     for line in found.verdict, *(str(one) for one in (*found.limits, *found.turns)):
         assert " ".join(line.split()) in page
@@ -65,15 +66,30 @@ def test_every_figure_is_that_of_the_document_and_of_the_text(found: Decision) -
 
 def test_the_table_has_the_cells_of_the_text(found: Decision) -> None:
     sections = report_page(found).record()["choices"][0]["sections"]
-    rows = next(part["rows"] for one in sections for part in one["parts"] if "contender" in part.get("columns", ()))
+    table = next(part for one in sections for part in one["parts"] if "network" in part.get("columns", ()))
+    rows, scale = table["rows"], {"step (us)": 10**6, "step (ms)": 10**3}[table["columns"][0]]
     assert [row[:-1] for row in rows] == [list(row[:-1]) for row in found.table().rows]
     assert [row[-1] for row in rows] == list(labels(found))
     for row, one in zip(rows, found.record()["contenders"], strict=True):
-        assert row[0] == format_time(Fraction(one["time"]))
+        assert float(row[0]) == float(f"{float(Fraction(one['time']) * scale):.4g}")
         assert float(row[5]) == float(f"{one['price']:.6g}")
     assert len(set(labels(found))) == len(found.contenders)
     facts = {one["name"]: one["exact"] for part in sections[-1]["parts"] for one in part["facts"]}
     assert all(facts[name] == one.spec for name, one in zip(labels(found), found.contenders, strict=True) if one.spec)
+
+
+def test_a_room_is_drawn_with_its_racks_and_cables(tmp_path: Path) -> None:
+    copy_examples(["inventory_testbed.yaml"], tmp_path)
+    room = {"room": str(tmp_path / "inventory_testbed.yaml"), "bandwidth": "100Gbps", "workload": STEP, "rivals": []}
+    page = report_page(design(**room))
+    picture = page.record()["summary"]["picture"]
+    assert (picture["part"], picture["title"].partition(":")[0]) == ("racks", "12-host testbed")
+    tree: Any = lxml_html.document_fromstring(page.html())
+    [svg] = tree.xpath("//section[@id='summary']//*[local-name()='svg']")
+    said = [one.text for one in svg.iter("{*}text", "text")]
+    names = " ".join(said).split()
+    assert {f"host{number:02}" for number in range(1, 13)} | {"r1", "r2", "r3", "panel"} <= set(names)
+    assert {"6 to r3, 30 m", "6 to r3, 18 m"} <= set(said)
 
 
 def test_the_summary_is_the_recommendation(found: Decision) -> None:

@@ -20,11 +20,13 @@ from topodesign.report.page.parts import (
     Figure,
     Listing,
     Plotted,
+    Racked,
     Section,
     Summary,
     Words,
 )
 from topodesign.report.page.topology import find_drawing
+from topodesign.wiring.exports.rack_rows import find_rack_rows
 from topodesign.wiring.inventory.inventory import format_metres
 from topodesign.wiring.plan.plan import items_words
 
@@ -32,6 +34,8 @@ from topodesign.wiring.plan.plan import items_words
 def decision_document(found: Decision) -> Document:
     """Return the decision page."""
     best, asked, name = found.recommendation, found.request, labels(found)[0]
+    rows = None if asked.room is None else find_rack_rows(found.wiring)
+    picture = find_drawing(best.place, name) if rows is None else Racked(rows)
     chart = Plotted(tradeoff_chart(found))
     sections = [
         Section("Why", (Words(_explain_choice(found)), _step(best), *([_limits(found)] if found.limits else []))),
@@ -48,7 +52,7 @@ def decision_document(found: Decision) -> Document:
         found.heading(),
         asked.words,
         found.verdict,
-        Summary(name, best.spec or best.name, _figures(found), tuple(_price(found)), find_drawing(best.place, name)),
+        Summary(name, best.spec or best.name, _figures(found), tuple(_price(found)), picture),
         (),
         (Choice(name, tuple(sections)),),
         0,

@@ -23,11 +23,13 @@ from topodesign.report.page.parts import (
     Part,
     Played,
     Plotted,
+    Racked,
     Section,
     Summary,
     Words,
 )
 from topodesign.report.page.plotted import chart_element
+from topodesign.wiring.exports.rack_rows import draw_rack_rows
 
 _ASSETS = Path(__file__).with_name("assets")
 _CLOSING = "All figures are exact; decimals are rounded for reading."
@@ -132,15 +134,20 @@ def _summary(summary: Summary) -> str:
         for one in summary.figures
     )
     price = "".join(f"<p>{_broken(line)}</p>" for line in summary.price)
-    picture = "" if summary.picture is None else _part(summary.picture, "summary-picture", None)
     name = f'<p class="name">{_broken(summary.name)}</p>'
     return "\n".join([
         '<section class="summary" id="summary" aria-labelledby="summaryh">',
         '<h2 id="summaryh" class="unseen">Summary</h2>',
         f'{name}<dl class="figures">\n{figures}\n</dl><div class="price">{price}</div>',
-        picture,
+        _picture(summary.picture),
         "</section>",
     ])  # fmt: skip
+
+
+def _picture(part: Drawn | Racked | None) -> str:
+    if isinstance(part, Racked):
+        return f"<figure><figcaption>{_broken(part.rows.title)}</figcaption>{draw_rack_rows(part.rows)}</figure>"
+    return "" if part is None else _part(part, "summary-picture", None)
 
 
 def _choices(document: Document, *, several: bool) -> Iterable[str]:

@@ -9,6 +9,7 @@ from topodesign.base.declared import Declared, Key, key
 from topodesign.base.records import Table
 from topodesign.report.charts.chart import Chart, Drawing
 from topodesign.topology.topology import IntArray
+from topodesign.wiring.exports.rack_rows import RackRows
 
 
 def _part(name: str) -> Key:
@@ -116,6 +117,15 @@ class Drawn(Declared):
         return Compact(self.drawing)
 
 
+@dataclass(frozen=True)
+class Racked(Declared):
+    """Racks of a room in their rows, with their cables."""
+
+    rows: RackRows
+
+    KEYS = (_part("racks"), "*rows")
+
+
 @dataclass(frozen=True, slots=True)
 class Block(Declared):
     """Data that are distinguished."""
@@ -203,7 +213,7 @@ class Summary(Declared):
     spec: str  # the text that rebuilds it; the name where there is none
     figures: tuple[Figure, ...]  # three figures, or four where a collective was asked for
     price: tuple[str, ...]  # what it takes, a line each
-    picture: Drawn | None  # a picture of it; null where it is too large for one
+    picture: Drawn | Racked | None  # a picture of it; null where it is too large for one
 
     KEYS = "name spec figures price picture"
 

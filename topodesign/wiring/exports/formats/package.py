@@ -20,11 +20,11 @@ from pathlib import Path
 
 from topodesign.base.errors import ParameterError
 from topodesign.topology.positions import positions_of
-from topodesign.wiring.exports.cables import COLOURS
 from topodesign.wiring.exports.format import Content, Format
 from topodesign.wiring.exports.formats import racks as sheets
 from topodesign.wiring.exports.formats.panels import figure_of, panel_views
 from topodesign.wiring.exports.pages import cell, contents, page, table
+from topodesign.wiring.exports.rack_rows import draw_rack_rows, find_rack_rows
 from topodesign.wiring.plan.cross_connects import CrossConnect, fibres
 from topodesign.wiring.plan.plan import WiringPlan
 
@@ -60,8 +60,8 @@ def to_package(plan: WiringPlan, ending: str = ".html") -> Content:
         )
     racks = list(sheets.rack_sections(plan, sheets.racks_of(plan)))
     sections = [
+        ("topology", "Racks and links", _overview(plan)),
         ("do", "What to do and to buy", f"<p>{sheets.summary_of(plan)}</p><pre>{escape(str(plan))}</pre>"),
-        ("topology", "The topology", _overview(plan)),
         (
             "lanes",
             "Where every lane leads",
@@ -76,9 +76,10 @@ def to_package(plan: WiringPlan, ending: str = ".html") -> Content:
 
 
 def _overview(plan: WiringPlan) -> str:
-    """Return the rack-to-rack table and, if legible, the drawing."""
-    drawing = drawing_of(plan)
-    return "\n".join([*sheets.between_racks(plan), *([] if drawing is None else [f"<figure>{drawing}</figure>"])])
+    """Return the racks with their cables, or the topology, and the rack-to-rack table."""
+    rows = find_rack_rows(plan)
+    drawing = drawing_of(plan) if rows is None else draw_rack_rows(rows)
+    return "\n".join([*([] if drawing is None else [f"<figure>{drawing}</figure>"]), *sheets.between_racks(plan)])
 
 
 _FIND = """<p class="search"><label>Find a host, a cable or a panel: <input type="search" id="find"></label></p>
@@ -152,10 +153,10 @@ def to_pages(plan: WiringPlan) -> dict[str, str | Callable[[Path], object]]:
     listed = "".join(f'<li><a href="{file}">{escape(site.name)}</a></li>' for site, file in pages.items())
     index = [
         _FIND,
+        _overview(plan),
         f"<p>{sheets.summary_of(plan)}</p>",
         f'<nav><ul class="devices">{listed}</ul></nav>',
         f"<pre>{escape(str(plan))}</pre>",
-        _overview(plan),
     ]
     tight = json.JSONEncoder(separators=(",", ":")).encode
     called = tight([_runs(names[site]) for site in pages])
@@ -253,48 +254,29 @@ MAX_NODES = 160
 """Of what a drawing can show with their names; of larger rooms a table of racks says more."""
 _SIZE = 900
 _RADIUS = 7
-_ACROSS, _DOWN = 6, 18
-_FULL = [value for name, value in COLOURS.items() if name != "white"]
-_PALE = ["".join(f"{(int(shade[i : i + 2], 16) + 2 * 255) // 3:02x}" for i in (0, 2, 4)) for shade in _FULL]
-_SHADES = [*_FULL, *_PALE]  # of racks; pale ones where there are more than full ones
 _CROWDED = 64  # hosts from which on circles and names are smaller
 
 
 def drawing_of(plan: WiringPlan) -> str | None:
-    """Return the topology drawing (SVG), or None if too large.
-
-    Racks have a colour each, which a legend names; all the same if there are more racks than colours.
-    """
+    """Return the topology drawing (SVG), or None if too large."""
     topology = plan.topology
     if topology.nodes > MAX_NODES:
         return None
     places = (positions_of(topology).places * (_SIZE / 2 - 60) + _SIZE / 2).round(1).tolist()
-    racks = [plan.inventory.place(host)[:2] for host in plan.hosts]
-    shade = dict(zip(dict.fromkeys(racks), _SHADES, strict=False))
-    if not 1 < len(set(racks)) <= len(_SHADES):
-        shade = {}
     pairs = dict.fromkeys((min(u, v), max(u, v)) for u, v, _ in topology.links() if u != v)
     radius, size = (_RADIUS, 11) if topology.nodes < _CROWDED else (5, 8)
     lines = [
         f'<path d="M{places[u][0]} {places[u][1]}L{places[v][0]} {places[v][1]}" stroke="#808080" stroke-width="0.8"/>'
         for u, v in pairs
     ]
-    for (x, y), host, rack in zip(places, plan.hosts, racks, strict=True):
-        fill = shade.get(rack, _SHADES[0])
+    for (x, y), host in zip(places, plan.hosts, strict=True):
         lines.append(
-            f'<circle cx="{x}" cy="{y}" r="{radius}" fill="#{fill}" stroke="#000" stroke-width="0.5">'
+            f'<circle cx="{x}" cy="{y}" r="{radius}" fill="#0000ff" stroke="#000" stroke-width="0.5">'
             f'<title>{escape(host)}</title></circle><text x="{x}" y="{y - radius - 3}" text-anchor="middle" '
             f'font-size="{size}" paint-order="stroke" stroke="#fff" stroke-width="2.5">'
             f"{escape(host)}</text>"
         )
-    above = _DOWN * -(-len(shade) // _ACROSS)  # the legend, in columns
-    for number, (place, colour) in enumerate(shade.items()):
-        row, column = divmod(number, _ACROSS)
-        x, y = 12 + _SIZE * column / _ACROSS, _DOWN * (row + 0.5) - above
-        words = escape(" ".join(place).strip())
-        lines.append(
-            f'<circle cx="{x:g}" cy="{y}" r="5" fill="#{colour}"/><text x="{x + 10:g}" y="{y + 4}">{words}</text>'
-        )
-    box = f'viewBox="0 {-above} {_SIZE} {_SIZE + above}"'
-    head = f'<svg xmlns="http://www.w3.org/2000/svg" {box} font-family="sans-serif" font-size="11"'
+    head = (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_SIZE} {_SIZE}" font-family="sans-serif" font-size="11"'
+    )
     return "\n".join([f'{head} role="img" aria-label="the topology">', *lines, "</svg>"]) + "\n"
