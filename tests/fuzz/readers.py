@@ -315,7 +315,7 @@ READERS = (
     Reader("runtime/manifest", MANIFEST, by_phase, read_manifest),
     Reader("runtime/check", "c.xml", program, lambda path: check_file(path).ok),
     Reader("runtime/chakra/traces", "c.0.et", lambda: traces()["collective.0.et"], read_trace),
-    Reader("runtime/calls", "p.json", PLAN.encode, about_program),
+    Reader("runtime/calls", "p.json", execution_plan, about_program),
     Reader("runtime/chakra/network", "n.yml", lambda: traces()["network.yml"], read_network),
     Reader("runtime/chakra/check", "expected.json", lambda: traces()["expected.json"], read_expected_time),
     Reader("runtime/mscclpp/parse", "p.json", execution_plan, parse_plan),
