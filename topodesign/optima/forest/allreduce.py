@@ -27,7 +27,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from itertools import pairwise
+from itertools import compress, pairwise
 from typing import Literal
 
 import numpy as np
@@ -178,10 +178,12 @@ def _bound_disjoint(topology: Topology, nodes: list[int], times: Sequence[Fracti
                 if place.keys().isdisjoint(one):
                     place |= dict.fromkeys(one, count)
                     count += 1
-            weight = Fraction(1, 2 * (count - 1))
-            prices = tuple(weight * (v in place and place[v] != place.get(u)) for u, v in ways)
-            bound = sum(map(Fraction.__mul__, prices, map(Fraction, topology.capacity.tolist())), Fraction(0))
-            sides = [frozenset(node for node in nodes if place[node] != at) for at in range(count)]
+            weight, nothing = Fraction(1, 2 * (count - 1)), Fraction(0)
+            crosses = [v in place and place[v] != place.get(u) for u, v in ways]
+            prices = tuple(weight if cut else nothing for cut in crosses)
+            bound = weight * sum(topology.capacity[crosses].tolist())
+            team = np.array([place[node] for node in nodes])
+            sides = [frozenset(compress(nodes, (team != at).tolist())) for at in range(count)]
             yield bound, {(phase, side): weight for phase in PHASES for side in sides}, prices
 
 
@@ -190,7 +192,8 @@ def _tight_sets(topology: Topology, nodes: list[int], time: Fraction) -> list[fr
     demand = scale_capped(np.ones(len(nodes), dtype=np.int64), time.denominator)
     network = make_rooted_network(topology, scale_capped(topology.capacity, time.numerator), demand)
     rows = flow_kernels.least_tight_sets(network, np.array(nodes), int(demand.sum()))
-    return list(dict.fromkeys(frozenset(np.flatnonzero(row).tolist()) for row in rows if not row[nodes].all()))
+    different = {row.tobytes(): row for row in rows}.values()  # nodes of a box have one set
+    return list(dict.fromkeys(frozenset(np.flatnonzero(row).tolist()) for row in different if not row[nodes].all()))
 
 
 # -- the program ------------------------------------------------------------------------------------------------------
