@@ -13,12 +13,14 @@ from numpy.typing import NDArray
 from topodesign.base.arrays import distinct, ranges
 from topodesign.base.errors import InfeasibleError, ScheduleError
 from topodesign.collectives import ALLGATHER, ALLREDUCE, REDUCE_SCATTER
-from topodesign.plans.build import Part, blocks_named, build_steps, check_rows, check_units
+from topodesign.plans.build import blocks_named, build_steps, check_rows, check_units
 from topodesign.plans.chunk_ops import unfold_pieces
 from topodesign.plans.flow import PIECES, SENDS, Column, Flow
 from topodesign.plans.flow_ops import concatenate, reverse
 from topodesign.topology.symmetry import Symmetry
 from topodesign.topology.topology import IntArray, Topology
+
+_AT_ONCE = 2**15  # rows that are read from sorted words at once: they stay in a processor's cache
 
 
 def unfold(flow: Flow) -> Flow:
@@ -57,15 +59,19 @@ def _unfold(own: Flow, fold: Symmetry) -> Flow:
     group, this makes one plan; where no permutation but the identity leaves a node where it is, p is unique.
     """
     known, owner = fold.represented_by, own.collective.owners(own.block, own.nodes)
-    check_rows(int(np.bincount(owner, minlength=own.nodes)[known[known >= 0]].sum()))
-    parts: list[Part] = []
+    many = int(np.bincount(owner, minlength=own.nodes)[known[known >= 0]].sum())
+    check_rows(many)
+    step, src, dst, block = (np.empty(many, dtype=np.int32) for _ in range(4))
+    lo, hi = (np.empty(many, dtype=np.int64) for _ in range(2))
+    begin = 0
     for representative in fold.representatives:
         rows = own.some(owner == representative)
         for _, names in fold.transversals(representative):
-            block = blocks_named(own.collective, rows.block, names)
-            parts.append((rows.step, names[rows.src], names[rows.dst], block, rows.lo, rows.hi))
-    head = own.collective, own.place, own.units, own.steps
-    return canonical(build_steps(*head, parts, reduce_steps=own.reduce_steps))
+            image = slice(begin, begin := begin + len(rows))
+            step[image], lo[image], hi[image] = rows.step, rows.lo, rows.hi
+            src[image], dst[image] = names[rows.src], names[rows.dst]
+            block[image] = blocks_named(own.collective, rows.block, names)
+    return _join_rows(own, [step, src, dst, block, lo, hi])
 
 
 def gather(flow: Flow) -> Flow:
@@ -139,45 +145,62 @@ def canonical(schedule: Flow) -> Flow:
     """
     if not len(schedule):
         return schedule.having(units=1)
-    columns: list[Column] = list(schedule.table().values())
-    blocks = schedule.collective.block_count(schedule.nodes)
-    sizes = [schedule.steps + 1, schedule.nodes, schedule.nodes, blocks, schedule.units, schedule.units + 1]
-    order = _sorting(columns, sizes)
-    if order is not None:
-        columns = [column[order] for column in columns]
-    *keys, lo, hi = columns
-    joins = lo[1:] == hi[:-1]
+    own = _plain(schedule)
+    return _join_rows(own, [own.step, own.src, own.dst, own.block, own.lo, own.hi])
+
+
+def _join_rows(own: Flow, columns: list[Column]) -> Flow:
+    """Return rows in canonical form as a flow of the same steps, units and place."""
+    sizes = [own.steps + 1, own.nodes, own.nodes, own.collective.block_count(own.nodes), own.units, own.units + 1]
+    *keys, lo, hi = _sort_rows(columns, sizes)
+    joined = np.flatnonzero(lo[1:] == hi[:-1])
     for key in keys:
-        joins &= key[1:] == key[:-1]
-    if joins.any():
-        begin = np.flatnonzero(np.append(True, ~joins))
-        end = np.append(begin[1:], len(lo)) - 1
+        joined = joined[key[joined + 1] == key[joined]]
+    if len(joined):
+        begin, end = np.ones((2, len(lo)), dtype=np.bool_)
+        begin[joined + 1] = end[joined] = False
         keys, lo, hi = [key[begin] for key in keys], lo[begin], hi[end]
-    common = math.gcd(schedule.units, int(np.gcd.reduce(lo)), int(np.gcd.reduce(hi)))
+    common = math.gcd(own.units, int(np.gcd.reduce(lo)), int(np.gcd.reduce(hi)))
     if common > 1:
         lo, hi = lo // common, hi // common
     step, src, dst, block = keys
-    head = schedule.collective, schedule.place, schedule.units // common, schedule.steps
-    return build_steps(*head, [(step, src, dst, block, lo, hi)], reduce_steps=schedule.reduce_steps)
+    part = (step > own.reduce_steps).astype(np.int8) * np.int8(len(own.collective.movements) - 1)
+    times = {"start": step - 1, "end": step, "part": part}
+    piece = np.arange(len(step), dtype=np.int32)
+    return own.having(units=own.units // common, block=block, lo=lo, hi=hi, piece=piece, src=src, dst=dst, **times)
 
 
-def _sorting(columns: list[Column], sizes: list[int]) -> IntArray | None:
-    """Return the sorting order of columns, or None if sorted.
+def _sort_rows(columns: list[Column], sizes: list[int]) -> list[Column]:
+    """Return columns with their rows in ascending order.
 
-    Entries of column i are at least 0 and below ``sizes[i]``; columns are packed into as few words as hold them.
+    Entries of column i are at least 0 and below ``sizes[i]``; columns are packed into as few words as hold them. Where
+    that is one word, words are sorted in place and columns read from them again.
     """
     words: list[IntArray] = []
     room = 0
     for column, size in zip(columns, sizes, strict=True):
         if room // size:
-            words[-1] = words[-1] * size + column
+            words[-1] *= size
+            words[-1] += column
             room //= size
         else:
             words.append(column.astype(np.int64))
             room = (2**63 - 1) // size
     if len(words) > 1:
-        return np.lexsort(words[::-1])
-    return None if np.all(words[0][1:] >= words[0][:-1]) else np.argsort(words[0])
+        order = np.lexsort(words[::-1])
+        return [column[order] for column in columns]
+    (word,) = words
+    if np.all(word[1:] >= word[:-1]):
+        return columns
+    word.sort()
+    found = [np.empty_like(column) for column in columns]
+    for begin in range(0, len(word), _AT_ONCE):
+        rest = word[begin : begin + _AT_ONCE]
+        for column, size in zip(reversed(found), reversed(sizes), strict=True):
+            more = rest // size
+            column[begin : begin + _AT_ONCE] = rest - more * size
+            rest = more
+    return found
 
 
 def find_links(topology: Topology, schedule: Flow) -> IntArray:
