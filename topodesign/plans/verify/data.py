@@ -25,7 +25,7 @@ right if those of the representatives are, once the generators are proven to be 
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,8 +58,7 @@ def replay_data(flow: Flow, linked: NDArray[np.bool_]) -> DataFound:
     numbers = _select_blocks(flow)
     known = np.isin(flow.block, numbers)
     problems = words.sends(~flow.of_sends(known), "the collective has no such block", "sends of no block")
-    beyond = np.zeros(len(flow.block), dtype=np.bool_)
-    beyond[known] = flow.hi[known] > flow.units_of(flow.block[known].astype(np.int64))
+    beyond = known & (flow.hi > (flow.units if flow.sizes is None else flow.units_of(flow.block)))
     problems += words.sends(flow.of_sends(beyond), "the block has fewer units", "sends beyond the end of a block")
     order, sends = _sort(flow)
     blocks = _blocks_of(flow, numbers, flow.block[flow.piece[order]])
@@ -76,8 +75,9 @@ def replay_data(flow: Flow, linked: NDArray[np.bool_]) -> DataFound:
         np.zeros(count, dtype=np.int64),
     )
     replay(sends, blocks, alive, lacks)
-    happens = np.zeros(len(flow), dtype=np.bool_)
-    happens[order] = alive
+    happens = np.ones(len(flow), dtype=np.bool_)
+    if not alive.all():
+        happens[order] = alive
     late = linked & ~happens & flow.of_sends(known)
     problems += words.sends(late, lambda row: _explain_late(flow, words, row), "sends of what the sender does not have")
     for number, movement in enumerate(flow.movements):
@@ -118,11 +118,22 @@ def _sort(flow: Flow) -> tuple[IntArray, Sends]:
     else:  # every send takes one instant, and movements follow one another
         order = np.argsort(flow.start, kind="stable") if np.any(np.diff(flow.start) < 0) else np.arange(len(flow))
         order = order[stable_order(block[order])]
-    wide = [flow.start, flow.end, flow.of_sends(flow.lo), flow.of_sends(flow.hi)]
-    narrow = [column[order].astype(np.int32) for column in (flow.src, flow.dst, flow.part)]
+    narrow = [_arrange(column, order, np.int32) for column in (flow.src, flow.dst, flow.part)]
+    wide = [
+        _arrange(column, order, np.int64) for column in (flow.start, flow.of_sends(flow.lo), flow.of_sends(flow.hi))
+    ]
     src, dst, part = narrow
-    start, end, lo, hi = (column[order].astype(np.int64) for column in wide)
+    start, lo, hi = wide
+    end = start + 1 if flow.model == "steps" else _arrange(flow.end, order, np.int64)
+    lo, hi = (_arrange(flow.of_sends(column), order, np.int64) for column in (flow.lo, flow.hi))
     return order, Sends(src, dst, part, start, end, lo, hi, by_end)
+
+
+def _arrange(column: Column, order: IntArray, kind: type[np.signedinteger[Any]]) -> NDArray[Any]:
+    """Return a column in an order; a number that all rows have in common is not looked up row by row."""
+    if len(column) and column.min() == column.max():
+        return np.full(len(column), column[0], dtype=kind)
+    return column[order].astype(kind, copy=False)
 
 
 def _order(block: Column, part: Column, instant: Column) -> IntArray:
