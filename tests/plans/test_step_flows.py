@@ -97,10 +97,10 @@ def test_of_other_symmetries(monkeypatch: pytest.MonkeyPatch) -> None:
         concatenate(plans[0].flow, plans[2].flow)
 
 
-def test_flows_in_chunks_are_not_reversed() -> None:
-    chunks = schedule("torus(3,3)", "allgather", method="forest").flow
-    with pytest.raises(ScheduleError, match="only flows in steps"):
-        reverse(chunks)
+def test_paths_are_not_reversed() -> None:
+    paths = schedule("torus(3,3)", "all-to-all", method="fluid").flow
+    with pytest.raises(ScheduleError, match="paths are not reversed"):
+        reverse(paths)
 
 
 def test_what_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
