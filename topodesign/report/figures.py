@@ -135,7 +135,7 @@ def _figure(picture: Chart | Drawing, *, in_page: bool = False) -> Figure:
             _draw(drawn.add_subplot(), picture)
             return drawn
         height = 4.0 if len(picture.lanes) < 20 else min(4.0 + 0.11 * (len(picture.lanes) - 20), 20.0)
-        size = (5.0, height - 0.8) if in_page else (7.2, height)
+        size = (4.5, height - 0.8) if in_page else (7.2, height)
         drawn = Figure(figsize=size, layout="constrained", frameon=not in_page)
         _chart(drawn.add_subplot(), picture, in_page=in_page)
         return drawn

@@ -121,7 +121,7 @@ def schedule_all(
     progress: Progress | None = None,
     **options: Unpack[ScheduleOptions],
 ) -> list[Plan]:
-    """Return the plan of :func:`schedule`, then those of methods that may be faster for some size.
+    """Return the plan of ``schedule``, then others that may be faster for some size.
 
     Parameters and errors are those of :func:`schedule`.
     """

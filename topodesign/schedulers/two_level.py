@@ -103,7 +103,10 @@ def _stage(fabric: Fabric, does: Collective, groups: _Groups, hubs: Iterable[lis
 
 
 def with_collective(trees: Flow, collective: Collective) -> Flow:
-    """Return trees of another collective, of shards of one size; out-trees of an allreduce are one-shot."""
+    """Return trees of another collective, of shards of one size.
+
+    Out-trees of an allreduce are one-shot.
+    """
     one_shot = collective.like(ALLREDUCE)
     return lay_out(replace(trees, collective=collective, sizes=None, free=False, one_shot=one_shot))
 

@@ -1,4 +1,4 @@
-"""Annealing of digraphs that nodes were put into or taken out of, for few steps and bandwidth by SPFF.
+"""Annealing of resized digraphs, for few steps and bandwidth by SPFF.
 
 What guides the exchanges is smoother than the price, which is a sum of maxima: in each layer every source counts, the
 more so the more it has to send.
@@ -69,7 +69,7 @@ class Draft:
 def start_draft(
     topology: Topology, target: Target, rng: np.random.Generator, *, first_new: int | None = None
 ) -> Draft | None:
-    """Return a draft of a digraph that aims at steps that leave few pairs of nodes too far apart, or None.
+    """Return a draft of a digraph that aims at few pairs of nodes too far apart.
 
     None if it is not connected or needs far more steps than Moore's bound.
 

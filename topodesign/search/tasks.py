@@ -31,7 +31,9 @@ _GOOD = Fraction(106, 100)  # times the bound; what is as near is not tried agai
 
 @dataclass(frozen=True)
 class Effort:
-    """The seed and budget of a build: of work, never of time, so that a seed always gives the same.
+    """The seed and budget of a build.
+
+    The budget is of work, never of time, so that a seed always gives the same.
 
     Attributes
     ----------
@@ -50,7 +52,10 @@ class Effort:
         return search_symmetric(target, work * self.percent // 100, seed=self.seed, known=known)
 
     def refine(self, target: Target, candidates: Mapping[Target, Sequence[Candidate]]) -> list[Found]:
-        """Search near the topologies of close sizes, again while what is found is far from the bound."""
+        """Search near the topologies of close sizes.
+
+        The search is repeated while its results are far from the bound.
+        """
         own = candidates.get(target, ())
         bound = lower_bound(*target.size, duplex=target.duplex)
         if not self.percent or not (own or keeps_port_free(*target.size, duplex=target.duplex)):

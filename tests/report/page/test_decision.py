@@ -80,8 +80,8 @@ def test_the_table_has_the_cells_of_the_text(found: Decision) -> None:
 
 def test_a_room_is_drawn_with_its_racks_and_cables(tmp_path: Path) -> None:
     copy_examples(["inventory_testbed.yaml"], tmp_path)
-    room = {"room": str(tmp_path / "inventory_testbed.yaml"), "bandwidth": "100Gbps", "workload": STEP, "rivals": []}
-    page = report_page(design(**room))
+    room = tmp_path / "inventory_testbed.yaml"
+    page = report_page(design(room=room, bandwidth="100Gbps", workload=STEP, rivals=[]))
     picture = page.record()["summary"]["picture"]
     assert (picture["part"], picture["title"].partition(":")[0]) == ("racks", "12-host testbed")
     tree: Any = lxml_html.document_fromstring(page.html())

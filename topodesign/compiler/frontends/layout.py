@@ -73,10 +73,10 @@ class Layout(NamedTuple):
 
 
 def cut_shards(start: Ints, chunks: int) -> Ints:
-    """Return the boundaries of chunks if all data become ``chunks`` chunks; ``start`` is that of shards.
+    """Return the boundaries of ``chunks`` chunks of all data.
 
-    They are shared out as evenly as can be: a chunk becomes one more or one less than another, or none. Shards differ
-    by one chunk where their number does not divide.
+    ``start`` has those of shards. They are shared out as evenly as can be: a chunk becomes one more or one less than
+    another, or none. Shards differ by one chunk where their number does not divide.
     """
     length = np.diff(start)
     owner, unit = ranges(0, length)

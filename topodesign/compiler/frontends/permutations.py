@@ -191,7 +191,7 @@ def _add(rounds: Flow, views: list[IntArray]) -> Phase:
 
 
 def _copy(rounds: Flow, views: list[IntArray]) -> tuple[Phase, list[IntArray], int]:
-    """Return the phase of rounds that copy, the result rows of every rank, and how many rows are given."""
+    """Return the phase of rounds that copy, rows of results, and the number of inputs."""
     collective, ranks, units = rounds.collective, rounds.nodes, rounds.units
     anyone = collective.at(None)
     given, result = (len(side(0, ranks)) * units for side in (anyone.inputs, anyone.outputs))

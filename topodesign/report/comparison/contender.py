@@ -303,7 +303,10 @@ def time_plan(plan: Plan, ports: Fraction | None, work: Workload) -> Timing:
 
 
 def timing_of(plan: Plan, run: Run | None, bandwidth: Fraction, ports: Fraction = Fraction(1)) -> Timing:
-    """Return the timing of a plan that was run, for a node bandwidth in bits/s; empty of timed sends."""
+    """Return the timing of a plan for a node bandwidth in bits/s.
+
+    It is empty for timed sends that were not run.
+    """
     halves = 2 if plan.collective.like(ALLREDUCE) else 1
     if isinstance(run, PipelineSimulation):
         return Timing.of_run(run, bandwidth, halves)

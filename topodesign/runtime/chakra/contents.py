@@ -350,10 +350,10 @@ def find_races(contents: Contents, order: Sequence[Place]) -> Iterator[Finding]:
 
 
 def _order_nodes(job: Job, order: Sequence[Place]) -> Iterator[tuple[Place, int, int]]:
-    """Yield each node with the nodes of its rank that are over at its start and end, a bit for each.
+    """Yield each node with bits of the nodes that are over at its start and end.
 
-    Before the end of a node are the ends of those that it depends on, of the send of a receive, and what is before
-    these.
+    Bits stand for nodes of its rank. Before the end of a node are the ends of those that it depends on, of the send of
+    a receive, and what is before these.
     """
     sizes = list(map(len, job.needs))
     first = np.cumsum([0, *sizes]).tolist()

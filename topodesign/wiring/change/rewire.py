@@ -55,6 +55,7 @@ class Rewiring(Result):
     cables: tuple[tuple[Fixed, Fixed], ...] = ()
     target: str = ""  # what was found for a number of hosts, in words; empty if a topology was given
     renamed: tuple[tuple[str, str], ...] = ()  # names of the inventory, and those of the plan that are meant
+    start: str = ""  # the topology of the existing wiring; empty if it is that of the change
 
     KEYS = (
         key("target?=or_null(target)", "With a number of hosts as target: what was found for it."),
@@ -155,21 +156,26 @@ class Rewiring(Result):
         """Whether fewer moves suffice."""
         return (self.change.claim,)
 
+    @property
+    def names(self) -> str:
+        """The two topologies."""
+        return f"{self.start or self.change.before.job} to {self.after.job}"
+
     def heading(self) -> str:
-        """Return the numbers of moved and kept patches."""
+        """Return the two topologies, and the numbers of moved and kept patches."""
         change = self.change
         if not change.moves:
-            return "nothing has to move"
+            return f"{self.names}: nothing has to move"
         stay = f"{count_noun(change.kept, 'patch', 'patches')} of {len(change.before.connects)} stay"
         of = ""
         if change.claim.gap:
             so = change.least_so
             least = "that few" if so == change.moves else f"{so}"
             of = f" of {change.at_least}" + ("" if change.placed else f"; with these hosts as nodes {least} are needed")
-        return f"{count_noun(change.moves, 'move')}; {stay}; {change.claim.verdict}{of}"
+        return f"{self.names}: {count_noun(change.moves, 'move')}; {stay}; {change.claim.verdict}{of}"
 
     def __str__(self) -> str:
-        lines = [*filter(None, [self.target]), self.heading()]
+        lines = [self.heading(), *filter(None, [self.target])]
         if self.renamed:
             (there, here), more = self.renamed[0], len(self.renamed) - 1
             others = f", and {more} more alike" if more else ""
@@ -290,12 +296,13 @@ def change_wiring(
     >>> plan = plan_wiring("circulant(12,2,3)", plain_inventory(12, 4), mode="simplex")
     >>> found = change_wiring(plan, "degree(biring(2,6),2)", most_dark=2)
     >>> found
-    <Rewiring: 12 moves; 36 patches of 48 stay; optimal (proven)>
+    <Rewiring: circulant(12,2,3) to degree(biring(2,6),2): 12 moves; 36 patches of 48 stay; optimal (proven)>
     >>> found.after
     <WiringPlan: degree(biring(2,6),2), 12 nodes, simplex: 48 cross-connects>
     """
     seed, most_dark = as_seed(seed), as_integer("most_dark", most_dark, 1)
     before = as_wiring(plan)
+    start = before.job
     target, own = "", None
     if isinstance(wanted, int):
         target, topology = _grow_topology(before, wanted, None if inventory is None else as_inventory(inventory))
@@ -328,7 +335,7 @@ def change_wiring(
         change, found = _shorten_walks(moved, change, found, kept, own=own, most_dark=most, seed=seed)
     if is_told(throughput, topology.nodes):
         found = tuple(stage.with_strengths(before.speed) for stage in iterate_with_progress(found, progress))
-    return Rewiring(change, found, moved.laid, moved.drawn, moved.moved, target, tuple(renamed.items()))
+    return Rewiring(change, found, moved.laid, moved.drawn, moved.moved, target, tuple(renamed.items()), start)
 
 
 def _grow_topology(plan: WiringPlan, nodes: int, inventory: Inventory | None) -> tuple[str, Topology]:

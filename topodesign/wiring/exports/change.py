@@ -102,7 +102,7 @@ def to_change_page(change: Rewiring) -> str:
     sections = list(_sections(change))
     listed = contents((key, name) for key, name, _ in sections)
     parts = [f'<section id="{key}"><h2>{escape(name)}</h2>{text}</section>' for key, name, text in sections]
-    title = f"{change.change.before.describe_work('rewiring')} to {change.after.job}"
+    title = change.change.before.name_sheet(f"rewiring of {change.names}")
     return page(title, [f"<p>{escape(change.heading())}.</p>", listed, *parts])
 
 

@@ -26,7 +26,7 @@ pre { font-size: .85em; white-space: pre-wrap; }
 @media print {
   body { margin: 0; print-color-adjust: exact; -webkit-print-color-adjust: exact; } nav, .search { display: none; }
   section + section { break-before: page; } tr { break-inside: avoid; } figure svg { max-height: 165mm; }
-  figure svg:not(.panel) { max-height: 125mm; }
+  figure svg:not(.panel) { max-height: 125mm; } figure svg.racks { max-height: 90mm; }
   figure.whole { display: none; } figure.strip { break-after: page; }
 }
 @media screen and (max-width: 45em) {

@@ -24,8 +24,8 @@ MAX_RACKS, MAX_BUNDLES = 24, 60
 """Racks of a legible picture, and bundles of cables between them."""
 
 _WIDTH = 340.0  # of the picture in its own units, which are the pixels of a phone
-_GAP, _AISLE, _HEAD = 14.0, 26.0, 15.0
-_SIZE, _LINE, _PAD = 9.0, 12.0, 5.0
+_GAP, _AISLE, _HEAD = 12.0, 26.0, 15.0
+_SIZE, _LINE, _PAD = 9.5, 12.5, 4.0
 _ADVANCE = 0.6  # of a letter, in its size, at most on average
 _MARK = 10.0  # room of the dash before the name of a bundle
 _MAX_ACROSS = 5
@@ -109,7 +109,7 @@ def find_rack_rows(plan: WiringPlan) -> RackRows | None:
         )
         for rack in racks
     ]
-    return RackRows(plan.describe_work("racks and cables"), tuple(boxes), bundles)
+    return RackRows(plan.name_sheet(f"racks and cables of {plan.job}"), tuple(boxes), bundles)
 
 
 def _row(room: Inventory, rack: tuple[str, str]) -> tuple[str, bool, Fraction, Fraction]:
@@ -180,7 +180,7 @@ def draw_rack_rows(found: RackRows) -> str:
         for column, rack in enumerate(shelf):
             boxes[rack.name] = _Box(_GAP + column * (width + _GAP), y, width, height, number)
         y += height + _AISLE
-    y -= _AISLE - _GAP
+    y -= _AISLE - 18
     lines = [_path(bundle, number, found, boxes) for number, bundle in enumerate(found.bundles)]
     drawn = [text for rack in found.racks for text in _box(found, rack, boxes[rack.name], letters)]
     head = f'<svg xmlns="http://www.w3.org/2000/svg" class="racks" viewBox="0 0 {_WIDTH:g} {y:g}"'
@@ -245,19 +245,19 @@ def _path(bundle: Bundle, number: int, found: RackRows, boxes: dict[str, _Box]) 
     shift = 3.0 * (number % 5 - 2)
     begin = upper.x + upper.width / 2 + shift * upper.width / 40
     end = lower.x + lower.width / 2 + shift * lower.width / 40
-    aisle = upper.y + upper.height + 3 + 1.5 * (number % 6)
+    aisle = upper.y + upper.height + 5 + 2 * (number % 6)
     ways = [(begin, upper.y + upper.height), (begin, aisle)]
     if lower.shelf == upper.shelf:
         ways += [(end, aisle), (end, lower.y + lower.height)]
     else:
         if lower.shelf > upper.shelf + 1:
-            gutter, above = lower.x - _GAP / 2 + shift / 2, lower.y - 3 - _HEAD / 2
+            gutter, above = lower.x - _GAP / 2 + shift / 2, lower.y - 4
             ways += [(gutter, aisle), (gutter, above), (end, above)]
         else:
             ways += [(end, aisle)]
         ways.append((end, lower.y))
     width = 1 + 2 * bundle.cables / max(one.cables for one in found.bundles)
-    points = "L".join(f"{x:.4g} {y:.4g}" for x, y in ways)
+    points = "L".join(f"{x:.6g} {y:.6g}" for x, y in ways)
     about = escape(f"{bundle.a} to {bundle.b}: {count_noun(bundle.cables, 'cable')}")
     style = f'fill="none" stroke="{_colour(number)}" stroke-width="{width:.2f}" stroke-linejoin="round"'
     return f'<path class="bundle" d="M{points}" {style}><title>{about}</title></path>'

@@ -255,10 +255,9 @@ class WiringPlan(Result):
         name = self.topology.alias or self.topology.spec
         return f"{self.topology.nodes} hosts" if name is None else shorten_text(str(name))
 
-    def describe_work(self, work: str) -> str:
-        """Return the title of a sheet: the room, the work and the job."""
-        room = f"{self.inventory.name}: " if self.inventory.name else ""
-        return f"{room}{work} of {self.job}"
+    def name_sheet(self, work: str) -> str:
+        """Return the title of a sheet: the room, and the work."""
+        return f"{self.inventory.name}: {work}" if self.inventory.name else work
 
     def heading(self) -> str:
         """Return a summary of the plan."""

@@ -65,7 +65,7 @@
         for (let v = 0; v < u; v += 1) nearest = Math.min(nearest, Math.hypot(xs[u] - xs[v], ys[u] - ys[v]));
       }
     }
-    const radius = Math.max(2.5, Math.min(22, 150 / Math.sqrt(many), Number.isFinite(nearest) ? nearest * scale * 0.4 : 22));
+    const radius = Math.max(2.5, Math.min(30, 150 / Math.sqrt(many), Number.isFinite(nearest) ? nearest * scale * 0.4 : 30));
     const edge = radius + 36; // links over nodes curve out by 0.07 of 720
     const place = drawing.nodes.map(([, x, y]) => [edge + (x - left) * scale, edge + (top - y) * scale]);
     return { place, radius, wide: (right - left) * scale + 2 * edge, high: (top - low) * scale + 2 * edge };
@@ -153,7 +153,7 @@
       box.append(ring, title);
       if ((longest <= 3 && view.radius >= 6) || (legend.startsWith("box") && view.radius >= 8 && name.length <= 8)) {
         const text = shape("text", { x, y, class: "inside" }, name);
-        text.style.fontSize = `${near(Math.min(15, view.radius * 0.95, (4.8 * view.radius) / Math.max(name.length, 3)))}px`;
+        text.style.fontSize = `${near(Math.min(24, view.radius * 0.95, (4.8 * view.radius) / Math.max(name.length, 3)))}px`;
         box.append(text);
       } else if (drawing.nodes.length <= 48) {
         box.append(shape("text", { x, y: near(y + view.radius + 11), class: "below" }, name));

@@ -74,7 +74,7 @@ def to_labels(plan: WiringPlan, ending: str = "", url: str = "") -> Content:
 
     SVG files are named ``sheet-001.svg`` and so on. The ending ``.pdf`` selects PDF.
     """
-    pages, title = sheets(plan, url), plan.describe_work("labels")
+    pages, title = sheets(plan, url), plan.name_sheet(f"labels of {plan.job}")
     if ending == ".pdf":
         return _pdf(pages, title)
     return {

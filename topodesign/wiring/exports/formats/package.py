@@ -72,7 +72,7 @@ def to_package(plan: WiringPlan, ending: str = ".html") -> Content:
     ]
     parts = [f'<section id="{key}"><h2>{escape(name)}</h2>{text}</section>' for key, name, text in sections if text]
     listed = [(key, name) for key, name, text in sections if text] + [(key, site.name) for site, key, _ in racks]
-    return page(plan.describe_work("wiring"), [contents(listed), *parts, *(text for *_, text in racks)])
+    return page(plan.name_sheet(f"wiring of {plan.job}"), [contents(listed), *parts, *(text for *_, text in racks)])
 
 
 def _overview(plan: WiringPlan) -> str:
@@ -119,7 +119,7 @@ def to_pages(plan: WiringPlan) -> dict[str, str | Callable[[Path], object]]:
     The directory has an index, and a page for each rack and panel, or for each part of a large one.
     """
     sites = _pages_of(plan)
-    rows, joins, title = sheets.rows_of(plan, sites), sheets.joins_of(plan), plan.describe_work("wiring")
+    rows, joins, title = sheets.rows_of(plan, sites), sheets.joins_of(plan), plan.name_sheet(f"wiring of {plan.job}")
     tables: dict[sheets.Site, list[str]] = {}
     for host, row in _lanes(plan):
         tables.setdefault(sites[host], []).append(row)

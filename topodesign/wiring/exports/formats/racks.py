@@ -43,7 +43,7 @@ def to_racks(plan: WiringPlan) -> str:
     """Return the work sheets as one page (HTML)."""
     sections = list(rack_sections(plan, racks_of(plan)))
     return page(
-        plan.describe_work("wiring"),
+        plan.name_sheet(f"wiring of {plan.job}"),
         [
             f"<p>{summary_of(plan)}</p>",
             *between_racks(plan),
