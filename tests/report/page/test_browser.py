@@ -21,7 +21,17 @@ import pytest
 
 from tests.report.page.test_decision import STEP
 from tests.report.page.test_page import EVIL
-from topodesign import design, export_wiring, pareto, plain_inventory, plan_wiring, report_page, schedule
+from topodesign import (
+    design,
+    export_wiring,
+    pareto,
+    plain_inventory,
+    plan_wiring,
+    read_inventory,
+    report_page,
+    schedule,
+)
+from topodesign.base.shipped import copy_examples
 from topodesign.fabrics.fabric import Fabric, FabricLink
 from topodesign.report.charts.decision import labels
 from topodesign.report.page.page import Page
@@ -93,6 +103,24 @@ def test_a_work_package_is_searched(browser: Any, tmp_path: Path) -> None:
     assert find(browser, "tr:has(:target), tr:target").text.count("C07") == 1
     look(browser, "light", 390)
     assert browser.execute_script("return document.documentElement.scrollWidth") <= 390
+
+
+def test_racks_fit_a_phone_and_are_readable(browser: Any, tmp_path: Path) -> None:
+    [path] = copy_examples(["inventory_pods.yaml"], tmp_path)
+    export_wiring(plan_wiring("circulant(32,3,4,5)", read_inventory(path)), "package", tmp_path / "package.html")
+    for width in (390, 1280):
+        look(browser, "light", width)
+        browser.get((tmp_path / "package.html").as_uri())
+        texts = browser.find_elements("css selector", "svg.racks text")
+        assert {"a1", "a5", "b1", "b5", "16 to a5, 112 m", "24 trunks to b5"} <= {one.text for one in texts}
+        assert all(one.rect["height"] >= 9 and one.rect["x"] + one.rect["width"] <= width for one in texts)
+        boxes = [one.rect for one in browser.find_elements("css selector", "svg.racks rect")]
+        for text in (one.rect for one in texts):
+            homes = [box for box in boxes if box["y"] <= text["y"] + 1 and box["x"] < text["x"]]
+            homes = [
+                box for box in homes if text["y"] < box["y"] + box["height"] and text["x"] < box["x"] + box["width"]
+            ]
+            assert all(text["x"] + text["width"] <= box["x"] + box["width"] for box in homes)
 
 
 def test_a_directory_leads_to_its_pages(browser: Any, tmp_path: Path) -> None:

@@ -21,12 +21,12 @@ tr:target, tr:has(:target) { outline: 3px solid #c60; background: #fff3d0; }
 ul.devices { columns: 15em; list-style: none; margin: 0; padding: 0; font-size: .8em; }
 figure { margin: .6em 0 1.4em; break-inside: avoid; } figure svg { width: 100%; height: auto; max-height: 90vh; }
 pre { font-size: .85em; white-space: pre-wrap; }
-@media screen { figure svg.panel { max-height: none; } .strip { display: none; } }
+@media screen { figure svg.panel, figure svg.racks { max-height: none; } .strip { display: none; } }
 @page { size: A4 landscape; margin: 16mm 12mm 12mm; }
 @media print {
   body { margin: 0; print-color-adjust: exact; -webkit-print-color-adjust: exact; } nav, .search { display: none; }
   section + section { break-before: page; } tr { break-inside: avoid; } figure svg { max-height: 165mm; }
-  figure svg:not(.panel) { max-height: 125mm; } figure svg.racks { max-height: 90mm; }
+  figure svg:not(.panel) { max-height: 125mm; } figure svg.racks { max-height: 140mm; }
   figure.whole { display: none; } figure.strip { break-after: page; }
 }
 @media screen and (max-width: 45em) {

@@ -41,6 +41,8 @@ _COLOURS = (
 )
 _INK, _SOFT, _CARD, _EDGE = "var(--ink,#000)", "var(--soft,#444)", "var(--card,#fff)", "var(--muted,#888)"
 
+_HALO = f"paint-order:stroke;stroke:{_CARD};stroke-width:3"  # of words over lines
+
 
 @dataclass(frozen=True)
 class RackBox(Declared):
@@ -175,7 +177,7 @@ def draw_rack_rows(found: RackRows) -> str:
         row = shelf[0].row
         if number == 0 or shelves[number - 1][0].row != row:
             y += _HEAD
-            labels.append(_text(_GAP, y - 4, row, fill=_SOFT))
+            labels.append(f'<g style="{_HALO}">{_text(_GAP, y - 4, row, fill=_SOFT)}</g>')
         height = _PAD + _LINE * max(len(_lines(found, rack, letters)) for rack in shelf) + _PAD
         for column, rack in enumerate(shelf):
             boxes[rack.name] = _Box(_GAP + column * (width + _GAP), y, width, height, number)
@@ -185,7 +187,7 @@ def draw_rack_rows(found: RackRows) -> str:
     drawn = [text for rack in found.racks for text in _box(found, rack, boxes[rack.name], letters)]
     head = f'<svg xmlns="http://www.w3.org/2000/svg" class="racks" viewBox="0 0 {_WIDTH:g} {y:g}"'
     return "\n".join([
-        f'{head} style="max-width:44rem" role="img" aria-label="{escape(found.title)}" font-family="sans-serif">',
+        f'{head} style="max-width:34rem" role="img" aria-label="{escape(found.title)}" font-family="sans-serif">',
         *filter(None, lines),
         *labels,
         *drawn,
