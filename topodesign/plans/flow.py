@@ -453,7 +453,7 @@ class Flow:
             return np.flatnonzero(self.sizes)
         return self.collective.blocks(self.members, self.topology.nodes)
 
-    def units_of(self, blocks: IntArray) -> IntArray:
+    def units_of(self, blocks: Column) -> IntArray:
         """Return how many units blocks have."""
         if self.sizes is None:
             return np.full(len(blocks), self.units, dtype=np.int64)
