@@ -343,13 +343,13 @@ def _make_directory(output: Path) -> None:
 
 
 def _check_parts(plan: Plan, parts: int) -> None:
-    if parts > 1 and not plan.has_trees:
+    if parts > 1 and plan.trees is None:
         raise ParameterError("--set pipeline requires a tree schedule; remove it")
 
 
 def _print(made: Compiled, output: Path) -> None:
     """Print the properties of the program and its path."""
-    trees = made.plan.has_trees
+    trees = made.plan.trees is not None
     best = made.plan.notes if trees and made.fewer_trees is None else ()
     if form() == "text":
         found = made.heading() if made.report is None else str(made.report)

@@ -103,7 +103,7 @@ FRONT_ENDS: Mapping[str, FrontEnd] = MappingProxyType(
 
 def front_end_of(plan: Plan) -> FrontEnd:
     """Return what a plan is compiled by: stages and trees for themselves, others as rounds."""
-    return FRONT_ENDS["stages" if plan.kind == "stages" else "trees" if plan.has_trees else "rounds"]
+    return FRONT_ENDS["stages" if plan.kind == "stages" else "trees" if plan.trees is not None else "rounds"]
 
 
 @dataclass(frozen=True)
@@ -342,7 +342,7 @@ def _title(plan: Plan) -> str:
     spec = str((plan.topology if isinstance(plan.place, Fabric) else plan).spec or "")
     if not 0 < len(spec) <= _LONGEST_SPEC:
         spec = str(plan.topology.nodes - len(plan.topology.switches))
-    moves = [] if plan.kind in {"rounds", "orbitrounds"} else ["trees" if plan.has_trees else plan.kind]
+    moves = [] if plan.kind in {"rounds", "orbitrounds"} else ["trees" if plan.trees is not None else plan.kind]
     node = plan.collective.root
     root = [] if node is None else [f"root{node - sum(switch < node for switch in plan.topology.switches)}"]
     return "-".join(["topodesign", str(plan.collective), *root, *moves, spec])

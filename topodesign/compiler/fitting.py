@@ -56,9 +56,9 @@ def compile_fitting(
         raise ParameterError(f"a function that makes a plan is needed, not {make_plan!r:.60}")
     best = make_plan(None)
     plan, made, why = find_first(_list_plans(best, make_plan), lambda plan: compile_plan(plan, target, **options))
-    if why is None or not plan.has_trees:
+    if why is None or plan.trees is None:
         return made
-    turn = ", one phase after the other" if best.has_trees and best.flow.concurrent else ""
+    turn = ", one phase after the other" if best.trees is not None and best.flow.concurrent else ""
     note = f"with {per_root(plan.flow)}{turn}, since of the best ones {why}"
     return replace(made, notes=(note, *made.notes), fewer_trees=note)
 
@@ -67,13 +67,13 @@ def _list_plans(plan: Plan, make_plan: Callable[[int | None], Plan]) -> Iterator
     """Yield a plan, then others with fewer and fewer trees per root."""
     while True:
         yield plan
-        if (plan.has_trees and plan.flow.concurrent) or len(list_relays(plan)):
+        if (plan.trees is not None and plan.flow.concurrent) or len(list_relays(plan)):
             from topodesign.optima.question import Question  # noqa: PLC0415
             from topodesign.optima.trees import smallest_number_of_trees  # noqa: PLC0415  seldom wanted
 
             fewer = smallest_number_of_trees(Question(plan.fabric, plan.collective))
         else:
-            fewer = int(compute_claim(plan)["k"]) // 2 if plan.has_trees and not adds_at_ranks(plan) else 0
+            fewer = int(compute_claim(plan)["k"]) // 2 if plan.trees is not None and not adds_at_ranks(plan) else 0
         if not fewer:
             return
         plan = make_plan(fewer)

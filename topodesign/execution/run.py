@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,12 +25,10 @@ from topodesign.execution.levels import check_programs, neighbours_of
 from topodesign.execution.program import Program, programs_of
 from topodesign.execution.result import TRANSPORTS, RunResult, SizeRun, Transport, bus_factor, fit_model
 from topodesign.execution.workspace import TYPES, Outcome, Trial, bytes_of, coefficients, extent_of, shares_of
-from topodesign.fabrics.fabric import NODE_BANDWIDTH, Fabric
 from topodesign.plans.files import as_plan
-from topodesign.plans.measure import cost_of
 from topodesign.plans.plan import Plan
-from topodesign.plans.plan_ops import list_rank_rounds, list_transfers
-from topodesign.plans.time.simulate import simulate
+from topodesign.plans.plan_ops import list_transfers
+from topodesign.plans.time.simulate import find_factors
 from topodesign.plans.transfers import Transfers
 from topodesign.plans.verify.plans import verify
 
@@ -375,7 +372,7 @@ def lower_plan(
         whose = "the data of a rank" if alone else f"the data of {len(programs)} ranks in one process"
         check_memory(max(needed) if alone else sum(needed), f"{format_size(size)}: {whose}")
     try:
-        cost = _cost(made, parts) if len(set(sizes)) >= LEAST_FITTED else None
+        cost = find_factors(made, parts) if len(set(sizes)) >= LEAST_FITTED else None
     except InfeasibleError as error:
         cost = None
         notes.append(f"no latency and bandwidth are fitted: {error}")
@@ -393,28 +390,3 @@ def lower_plan(
         (topology.nodes, topology.degree),
         tuple(notes),
     )
-
-
-def _cost(plan: Plan, parts: int) -> tuple[Fraction, Fraction]:
-    """Return a plan's latency and M/B factors."""
-    place, topology = plan.place, plan.topology
-    bandwidth = NODE_BANDWIDTH
-    if isinstance(place, Fabric):
-        egress = np.bincount(topology.src, topology.capacity, topology.nodes)
-        if topology.switches or len(np.unique(egress)) > 1:
-            raise InfeasibleError("the nodes of this fabric have no one bandwidth; take a plan on a topology")
-        bandwidth = 8 * place.unit * int(egress[0])
-    if plan.collective.several:
-        raise InfeasibleError("several collectives at the same time have no size in common")
-    if plan.size is not None:
-        cost = cost_of(*list_rank_rounds(plan))
-        steps, y = Fraction(cost.steps), cost.bandwidth
-    else:
-        chunks = parts if plan.model == "chunks" else None
-        size, rate = Fraction(2**40), None if isinstance(place, Fabric) else bandwidth
-        run = partial(simulate, plan, size=size, bandwidth=rate, chunks=chunks)
-        busy, late = run(alpha="0s").time, run(alpha="1s").time
-        steps, y = late - busy, busy * bandwidth / (8 * size)
-    if not steps or not y:
-        raise InfeasibleError("nothing is sent")
-    return steps, y

@@ -9,6 +9,7 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import Any
 
+from topodesign.base.cost import Cost
 from topodesign.base.errors import InfeasibleError, ScheduleError
 from topodesign.base.records import Result
 from topodesign.base.units import format_time
@@ -121,9 +122,21 @@ class Plan(Result):
         return self.movement.model
 
     @property
-    def has_trees(self) -> bool:
-        """Whether it is trees of one collective, of which parts can follow one another."""
-        return isinstance(self.movement, Flow) and self.movement.rate is not None
+    def trees(self) -> Flow | None:
+        """Its trees of one collective, of which parts can follow one another; None if there are none."""
+        return self.flow if isinstance(self.movement, Flow) and self.movement.rate is not None else None
+
+    @property
+    def paths(self) -> Flow | None:
+        """Its pieces that each go from one node to another; None if there are none."""
+        return self.flow if isinstance(self.movement, Flow) and self.model == "chunks" and self.trees is None else None
+
+    @property
+    def cost(self) -> Cost | None:
+        """Its claimed steps and bandwidth factor; None if it costs anything else, as hops or changes of circuits."""
+        if self.claim.keys() != {"steps", "bandwidth"}:
+            return None
+        return Cost(int(self.claim["steps"]), self.claim["bandwidth"])
 
     @property
     def size(self) -> Fraction | None:

@@ -26,6 +26,7 @@ import numpy as np
 from topodesign.base.arguments import as_integer
 from topodesign.base.arrays import ranges
 from topodesign.base.compiled import Ints
+from topodesign.base.cost import Cost
 from topodesign.base.errors import InfeasibleError, ParameterError, TooLargeError
 from topodesign.base.latency import GAP
 from topodesign.base.wording import count_noun
@@ -37,7 +38,7 @@ from topodesign.plans.link_times import LinkTimes, flow_in_ticks
 from topodesign.plans.plan import Plan
 from topodesign.schedulers.box_ways import Boxes, Hop, Way, boxes_in, exchange_plan
 from topodesign.schedulers.in_order import Flights, Messages, run
-from topodesign.schedulers.method import Method, Request, spec_of
+from topodesign.schedulers.method import MAX_WHOLE, Method, Request, spec_of
 from topodesign.topology.topology import Topology
 
 _MAX_CHUNKS = 64
@@ -134,15 +135,14 @@ def _lifts(fabric: Fabric, *, back: bool) -> list[tuple[_Lift, Boxes]]:
     ways = [*([boxes] if few or not boxes.rails else []), *([boxes.strided] if boxes.rails else [])]
     found = list[tuple[_Lift, Boxes]]()
     for one in ways:
-        costs = set[tuple[Fraction, Fraction]]()
+        costs = set[Cost]()
         for method in ("auto", "deferred"):
             try:
                 plan = schedule(one.graph, ALLGATHER, method=method)
             except (InfeasibleError, ParameterError):
                 continue
-            cost = plan.claim["steps"], plan.claim["bandwidth"]
-            if cost not in costs and plan.kind == "rounds":
-                costs.add(cost)
+            if plan.cost is not None and plan.cost not in costs and plan.flow.sends <= MAX_WHOLE:
+                costs.add(plan.cost)
                 found.append((_lift_rounds(plan.rounds, one), one))
     return found
 

@@ -28,7 +28,6 @@ from topodesign.topology.topology import Topology
 
 Methods = Mapping[str, Method]
 
-_STEPS = frozenset({"rounds", "orbitrounds"})
 _WANTED = {
     "without": "can do without what has failed",
     "shards": "takes shards of unequal size",
@@ -77,13 +76,13 @@ def make_plans(request: Request, method: str, methods: Methods) -> list[Plan]:
         raise InfeasibleError(f"the method '{method}' has no schedule for {where}{hint}")
     first = [min(plans, key=_rank) for plans in parts]
     best = _in_turn(first)
-    made = [best if row == first else _in_turn(row) for row in _alike(parts)] if best.kind in _STEPS else []
+    made = [best if row == first else _in_turn(row) for row in _alike(parts)] if best.cost is not None else []
     others = [one for one in made if not cost_in(best).dominates(cost_in(one))]
     best = _add_notes(best, made, others)
     if method == "auto" and request.plain and (wanted := _WANTED.keys() & request.list_given()):
         able = " and ".join(words for name, words in _WANTED.items() if name in wanted)
         best = replace(best, notes=(*best.notes, f"by --algorithm {_method(best)}, which {able}"))
-    if method == "auto" and best.kind in _STEPS and gains_by_trees(request) and not request.list_given():
+    if method == "auto" and best.cost is not None and gains_by_trees(request) and not request.list_given():
         best = _note_trees(best, methods["forest"].make(request))
     if method == "auto" and MAY_BE_FASTER in best.notes:
         best = _through_switches(best, request, methods["in-network"])
@@ -296,9 +295,9 @@ def _in_turn(plans: list[Plan]) -> Plan:
     if any("proof" in plan.generator for plan in plans):
         notes += ("that no allreduce is better does not follow",)
     both = Plan(first.place, concatenate(first.flow, second.flow), {}, first.spec, made, notes)
-    if both.size is not None:
+    one, other = first.cost, second.cost
+    if one is None or other is None:
         return replace(both, claim=compute_claim(both))
-    one, other = cost_in(first), cost_in(second)
     cost = Cost(one.steps + other.steps, one.bandwidth + other.bandwidth)
     for name in ("lost", "lost_at_most"):
         if name in made:
@@ -308,7 +307,7 @@ def _in_turn(plans: list[Plan]) -> Plan:
 
 def _add_notes(best: Plan, made: list[Plan], others: list[Plan]) -> Plan:
     """Return the plan with notes on limits of those made and on others with a smaller factor."""
-    if best.kind not in _STEPS:
+    if best.cost is None:
         return best
     notes, told = [], dict(best.generator)
     proved = [Fraction(plan.generator["least"]) for plan in made if "least" in plan.generator]
@@ -414,7 +413,7 @@ def _through(request: Request, method: Method, one: Collective, made: Made) -> F
 
 def _best_rounds(plans: list[Plan]) -> Flow | None:
     """Return the rounds with minimum steps, then minimum bandwidth."""
-    if not all(one.kind in _STEPS for one in plans):
+    if any(one.cost is None for one in plans):
         raise ParameterError(f"plans in {plans[0].kind} are not carried over to some of the nodes")
     ranked = sorted(plans, key=lambda one: (cost_in(one).steps, cost_in(one).bandwidth))
     return ranked[0].rounds if ranked else None

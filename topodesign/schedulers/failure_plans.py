@@ -190,7 +190,7 @@ def _entry(
     try:
         left = select_part(before.fabric, without=names[:1])
         bound = bound_by_cuts(Question(left, before.collective))
-        found = {"repaired": repair_plan(before, names[:1]).plan} if before.has_trees else {}
+        found = {"repaired": repair_plan(before, names[:1]).plan} if before.trees is not None else {}
     except (InfeasibleError, TopologyError):
         return FailurePlan(what, names, None, None, "nothing")
     if not found or found["repaired"].claim["algorithmic_bandwidth"] < _NEAR * bound:

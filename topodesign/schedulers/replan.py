@@ -78,10 +78,9 @@ class Replanned(Result):
     @cached_property
     def bound(self) -> Fraction:
         """Upper bound in bytes per second, whatever the remaining switches do."""
-        fabric, moved = self.plan.fabric, self.plan.movement
-        if isinstance(moved, Flow) and moved.model == "chunks" and moved.rate is None:
-            members = moved.collective.members(fabric.topology.nodes, fabric.topology.switches)
-            return moved.collective.shards(len(members)) * fabric.unit / node_bound(moved)
+        fabric, paths = self.plan.fabric, self.plan.paths
+        if paths is not None:
+            return paths.collective.shards(len(paths.members)) * fabric.unit / node_bound(paths)
         if self.plan.collective.group is not None:
             return fabric.unit / slowest_cut(fabric.topology, self.plan.collective)
         return bound_by_cuts(Question(fabric, self.plan.collective))
@@ -115,7 +114,6 @@ def repair_plan(plan: Plan, without: Some) -> Replanned:
     See :func:`topodesign.repair`.
     """
     begun, gone = Stopwatch(), tuple(map(str, as_list(without)))
-    moved = plan.movement
     if not gone:
         raise ParameterError("say what has failed with --fail")
     if plan.collective.several:
@@ -127,7 +125,7 @@ def repair_plan(plan: Plan, without: Some) -> Replanned:
     left = select_part(fabric, without=without)
     place = {name: number for number, name in enumerate(left.names)}
     order = [place.get(name, -1) for name in fabric.names]
-    if plan.model != "chunks" or not isinstance(moved, Flow):
+    if plan.trees is None and plan.paths is None:
         new = schedule(left, remaining(plan.collective, np.array(order, dtype=np.int64)))
         return _add_origin(
             plan, replace(new, notes=(f"made anew by --algorithm {new.generator['method']}",)), gone, begun
@@ -138,8 +136,8 @@ def repair_plan(plan: Plan, without: Some) -> Replanned:
         for link in left.links()
         if link.bandwidth != before[link.src, link.dst]
     }
-    if moved.rate is None:
-        paths = reroute_paths(moved, left, order, slower)
+    if plan.paths is not None:
+        paths = reroute_paths(plan.paths, left, order, slower)
         return _add_origin(plan, Plan(left, paths, flow_claim(paths)), gone, begun)
     relays = left.aggregation, left.multicast
     flow = within_limits(left, repair_trees(unfold_pieces(plan.flow), left.topology, order, relays, slower))

@@ -49,7 +49,7 @@ def permutations_of(plan: Plan, parts: int = 1, *, inplace: bool = False) -> Per
     if len(list_relays(plan)):
         raise InfeasibleError("no permutation lets a switch copy or add; make the schedule with --algorithm forest")
     uneven = block_amounts(plan) is not None
-    topology, rounds = list_rank_rounds(plan, parts if plan.has_trees else 1, padded=True)
+    topology, rounds = list_rank_rounds(plan, parts if plan.trees is not None else 1, padded=True)
     if topology.switches:
         raise ScheduleError("rounds of ranks have no switches")
     rounds = rounds if uneven else canonical(rounds if is_lean(rounds) else prune(rounds))

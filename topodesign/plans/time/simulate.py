@@ -6,13 +6,16 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from numbers import Integral
 from pathlib import Path
 from typing import Unpack
 
+import numpy as np
+
 from topodesign.base.cost import Cost
 from topodesign.base.declared import Declared, key
-from topodesign.base.errors import ParameterError
+from topodesign.base.errors import InfeasibleError, ParameterError
 from topodesign.base.latency import USUAL
 from topodesign.base.options import read, takes
 from topodesign.base.records import Result
@@ -25,7 +28,7 @@ from topodesign.plans.files import as_plan
 from topodesign.plans.flow import Flow
 from topodesign.plans.measure import cost_of
 from topodesign.plans.plan import Plan
-from topodesign.plans.plan_ops import list_rounds
+from topodesign.plans.plan_ops import list_rank_rounds, list_rounds
 from topodesign.plans.time.chunks import PipelineSimulation, run_chunks
 from topodesign.plans.time.circuits import run_circuits
 from topodesign.plans.time.conditions import Conditions, Run
@@ -267,6 +270,31 @@ def _dead(plan: Plan, without: tuple[str, ...]) -> list[Link]:
     return [
         (fabric.number(one.src), fabric.number(one.dst)) for one in fabric.links() if (one.src, one.dst) not in left
     ]
+
+
+def find_factors(plan: Plan, parts: int) -> tuple[Fraction, Fraction]:
+    """Return the seconds of a plan per second of latency, and per M/B, with M bytes at B bytes per second."""
+    place, topology = plan.place, plan.topology
+    bandwidth = NODE_BANDWIDTH
+    if isinstance(place, Fabric):
+        egress = np.bincount(topology.src, topology.capacity, topology.nodes)
+        if topology.switches or len(np.unique(egress)) > 1:
+            raise InfeasibleError("the nodes of this fabric have no one bandwidth; take a plan on a topology")
+        bandwidth = 8 * place.unit * int(egress[0])
+    if plan.collective.several:
+        raise InfeasibleError("several collectives at the same time have no size in common")
+    if plan.size is not None:
+        cost = cost_of(*list_rank_rounds(plan))
+        steps, y = Fraction(cost.steps), cost.bandwidth
+    else:
+        chunks = parts if plan.model == "chunks" else None
+        size, rate = Fraction(2**40), None if isinstance(place, Fabric) else bandwidth
+        run = partial(simulate, plan, size=size, bandwidth=rate, chunks=chunks)
+        busy, late = run(alpha="0s").time, run(alpha="1s").time
+        steps, y = late - busy, busy * bandwidth / (8 * size)
+    if not steps or not y:
+        raise InfeasibleError("nothing is sent")
+    return steps, y
 
 
 def training_step(

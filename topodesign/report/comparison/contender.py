@@ -17,7 +17,7 @@ from topodesign.fabrics.fabric import Fabric
 from topodesign.fabrics.places import PlaceLike, as_place
 from topodesign.optima.optimum import optimum
 from topodesign.plans.files import load_plan
-from topodesign.plans.measure import step_costs
+from topodesign.plans.measure import compute_claim, step_costs
 from topodesign.plans.plan import Plan
 from topodesign.plans.time.chunks import PipelineSimulation
 from topodesign.plans.time.conditions import Run
@@ -113,7 +113,7 @@ class Contender(Declared):
     @property
     def passing(self) -> bool:
         """Whether messages of the plan pass through nodes."""
-        return self.plan is not None and self.plan.kind == "routed"
+        return self.plan is not None and "hops" in self.plan.claim
 
     def wires(self, degree: int | None) -> Wires:
         """Return the links for training steps, on nodes with ``degree`` ports."""
@@ -291,12 +291,13 @@ def time_plan(plan: Plan, ports: Fraction | None, work: Workload) -> Timing:
     ``ports`` is the ports of a node over those of the topology, or None on a fabric, which has its own bandwidths.
     """
     used = work.bandwidth / node_bandwidth(plan.fabric) if ports is None else ports
-    if plan.model == "steps" and plan.flow.routes is not None:
+    claim = plan.claim or compute_claim(plan)
+    if "hops" in claim:
         costs = step_costs(plan.flow)
         steps = zip(costs.longest, costs.factors, strict=True)
         return Timing(tuple(Phase(1, 1, links, factor * used) for links, factor in steps))
     run = None
-    if plan.model != "steps":
+    if "steps" not in claim:
         rate = None if ports is None else work.bandwidth / ports
         run = simulate(plan, size=work.sizes[0], bandwidth=rate, **work.model).run
     return timing_of(plan, run, work.bandwidth, used)

@@ -96,7 +96,7 @@ def bound_of(mix: Mix, request: Request) -> Fraction:
 
 def _limit(one: Part, least: Fraction, request: Request, wiring: WiringPlan) -> Limit:
     plan, fullest, links = one.plan, list[int](), wiring.topology
-    run = None if plan is None or request.box is not None or plan.model != "steps" else simulate(plan).run
+    run = None if plan is None or request.box is not None or plan.cost is None else simulate(plan).run
     if plan is not None and isinstance(run, SimulationResult):
         links = plan.topology
         pairs = zip(run.link_units.tolist(), links.capacity.tolist(), strict=True)
