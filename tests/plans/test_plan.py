@@ -17,7 +17,7 @@ from topodesign.topology.library import build
 def test_a_plan_says_what_it_is(kind: str) -> None:
     plan = PLANS[kind]()
     assert plan.collective.name in repr(plan)
-    assert kind in str(plan)
+    assert {"routed": "routes", "together": "concurrent streams"}.get(kind, kind) in str(plan)
     assert all(note in str(plan) for note in plan.notes)
     assert plan.topology.nodes == len(plan.fabric.names)
     assert "&lt;" not in plan.saying("a < b")._repr_html_().replace("a &lt; b", "")
