@@ -52,12 +52,12 @@ _RC: Any = {
     "pdf.fonttype": 42,
     "text.parse_math": False,  # a name with dollars is a name
 }
-_IN_PAGE: Any = {**_RC, "svg.fonttype": "none"}  # a page has fonts of its own
+_IN_PAGE: Any = {**_RC, "svg.fonttype": "none", "legend.fontsize": 9}  # a page has fonts of its own, also on phones
 _HEAD: Any = {"mutation_scale": 14, "shrinkA": 0, "shrinkB": 0}  # of arrows
 _MAX_NAMED = 12  # points that have their texts beside them
 _MAX_NUMBERED = 150  # nodes that have their names in them
 _LONGEST_NAME = 34
-_NARROW = 26  # letters of names that have a column of half a page's chart
+_NARROW = 22  # letters of names that have a column of half a page's chart
 _WIDE = 88  # letters of a title or note in a line
 
 
@@ -221,7 +221,7 @@ def _legend_below(axes: Axes, longest: int, names: int) -> None:
     columns = 1 if longest > _NARROW else 2
     figure = axes.figure.figure
     width, height = figure.get_size_inches()
-    figure.set_size_inches(width, height + 0.16 * -(-names // columns))
+    figure.set_size_inches(width, height + 0.18 * -(-names // columns))
     figure.legend(loc="outside lower left", ncols=columns)
 
 
