@@ -123,7 +123,7 @@ class Plan(Result):
 
     @property
     def trees(self) -> Flow | None:
-        """Its trees of one collective, of which parts can follow one another; None if there are none."""
+        """Its trees, if it has a flow of trees whose parts can follow one another."""
         return self.flow if isinstance(self.movement, Flow) and self.movement.rate is not None else None
 
     @property
@@ -133,7 +133,10 @@ class Plan(Result):
 
     @property
     def cost(self) -> Cost | None:
-        """Its claimed steps and bandwidth factor; None if it costs anything else, as hops or changes of circuits."""
+        """Its claimed steps and bandwidth factor.
+
+        None if it costs anything else, as hops or changes of circuits.
+        """
         if self.claim.keys() != {"steps", "bandwidth"}:
             return None
         return Cost(int(self.claim["steps"]), self.claim["bandwidth"])

@@ -273,7 +273,10 @@ def _dead(plan: Plan, without: tuple[str, ...]) -> list[Link]:
 
 
 def find_factors(plan: Plan, parts: int) -> tuple[Fraction, Fraction]:
-    """Return the seconds of a plan per second of latency, and per M/B, with M bytes at B bytes per second."""
+    """Return the seconds of a plan per second of latency, and per M/B.
+
+    M/B is the time of M bytes at B bytes per second.
+    """
     place, topology = plan.place, plan.topology
     bandwidth = NODE_BANDWIDTH
     if isinstance(place, Fabric):

@@ -130,7 +130,10 @@ def _sort(flow: Flow) -> tuple[IntArray, Sends]:
 
 
 def _arrange(column: Column, order: IntArray, kind: type[np.signedinteger[Any]]) -> NDArray[Any]:
-    """Return a column in an order; a number that all rows have in common is not looked up row by row."""
+    """Return a column in an order.
+
+    A number that all rows have in common is not looked up row by row.
+    """
     if len(column) and column.min() == column.max():
         return np.full(len(column), column[0], dtype=kind)
     return column[order].astype(kind, copy=False)
