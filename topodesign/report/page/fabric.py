@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
 from fractions import Fraction
 from typing import NamedTuple
 
+from topodesign.base.errors import ParameterError
 from topodesign.base.records import Table, shorten_text
 from topodesign.base.units import format_rate, format_size, format_time
 from topodesign.base.wording import count_noun
@@ -236,12 +238,12 @@ def _times(runs: list[Simulation]) -> Listing:
 
 def _charts(plan: Plan, work: Workload) -> tuple[Plotted, ...]:
     """Return the plots of a plan: times, link use, and timeline if links are few."""
-    model = plan.model
-    charts = [] if model == "clock" else [plan_times(plan, work)]
-    if model == "steps":
+    charts = [plan_times(plan, work)] if plan.size is None else []  # else its times are of one size
+    with suppress(ParameterError):
         charts.append(link_use_chart(plan))
-    if model != "chunks" and len(plan.topology.src) <= _MAX_LANES:
-        charts.append(timeline_chart(plan, size=work.sizes[0], alpha=work.alpha, bandwidth=work.bandwidth))
+    if len(plan.topology.src) <= _MAX_LANES:
+        with suppress(ParameterError):
+            charts.append(timeline_chart(plan, size=work.sizes[0], alpha=work.alpha, bandwidth=work.bandwidth))
     return tuple(map(Plotted, charts))
 
 

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from topodesign.base.errors import InfeasibleError, ScheduleError, TooLargeError
-from topodesign.base.units import format_time
-from topodesign.base.wording import count_noun
 from topodesign.collectives.collective import EVERYONE, Collective
-from topodesign.plans.flow import Flow
 from topodesign.plans.plan import Plan
-from topodesign.plans.plan_ops import list_rounds, list_ways
+from topodesign.plans.plan_ops import list_ways
+from topodesign.plans.time.busy import list_moments
 from topodesign.report.charts.chart import Drawing
 from topodesign.report.page.parts import Block, Compact, Played, Sends
 from topodesign.topology.topology import IntArray
@@ -116,61 +113,17 @@ def _find_members(
 def _sends(plan: Plan) -> _Sends | None:
     if plan.collective.several:
         return None
-    if plan.model == "clock":
-        return _make_sends(plan.flow.over_links())
-    note = "All sends of a step are at the same time."
-    if plan.model == "chunks":
-        note = (
-            f"Of all {plan.words} the first chunk is shown; all others follow a step behind the one before, so that "
-            "links are busy all the time."
-        )
-    moved = list_rounds(plan)[1]
-    adds = moved.reduce_steps
-    both = 0 < adds < moved.steps
-    return _Sends(
-        {
-            "from": _wide(moved.step - 1),
-            "to": _wide(moved.step),
-            "src": _wide(moved.src),
-            "dst": _wide(moved.dst),
-            "block": _wide(moved.block),
-            "low": _wide(moved.lo),
-            "high": _wide(moved.hi),
-            "add": _wide(moved.step <= adds),
-        },
-        tuple(
-            f"Step {step} of {moved.steps}{('; adding up' if step <= adds else '; handing out') if both else ''}"
-            for step in range(1, moved.steps + 1)
-        ),
-        moved.units,
-        list_ways(plan),
-        note,
-    )
-
-
-def _make_sends(moved: Flow) -> _Sends:
-    instants = np.unique(np.concatenate((moved.start, moved.end)))
-    adds = np.array([movement.adds for movement in moved.collective.movements])
-    return _Sends(
-        {
-            "from": np.searchsorted(instants, moved.start),
-            "to": np.searchsorted(instants, moved.end),
-            "src": _wide(moved.src),
-            "dst": _wide(moved.dst),
-            "block": _wide(moved.of_sends(moved.block)),
-            "low": moved.of_sends(moved.lo),
-            "high": moved.of_sends(moved.hi),
-            "add": _wide(adds[moved.part]),
-        },
-        tuple(
-            f"{format_time(int(start) * moved.timing.tick)} to {format_time(int(end) * moved.timing.tick)}"
-            for start, end in pairwise(instants.tolist())
-        ),
-        moved.units,
-        {},
-        f"From one event to the next; {count_noun(len(moved.start), 'send')} in all.",
-    )
-
-
-def _wide(column: NDArray[Any]) -> IntArray:
-    return column.astype(np.int64)
+    flow, instants, names, note = list_moments(plan)
+    adds = np.array([movement.adds for movement in flow.movements])
+    columns = {
+        "from": np.searchsorted(instants, flow.start),
+        "to": np.searchsorted(instants, flow.end),
+        "src": flow.src,
+        "dst": flow.dst,
+        "block": flow.of_sends(flow.block),
+        "low": flow.of_sends(flow.lo),
+        "high": flow.of_sends(flow.hi),
+        "add": adds[flow.part],
+    }
+    wide = {name: column.astype(np.int64) for name, column in columns.items()}
+    return _Sends(wide, names, flow.units, list_ways(plan), note)
