@@ -17,6 +17,7 @@ from topodesign.base.units import parse_bandwidth, parse_size, parse_time
 
 TIME = re.compile(r"(\d+(?:\.\d+)?)(ns|us|ms|s)\*?")
 SIZE = re.compile(r"\d+(?:\.\d+)?(?:[KMGT]i?)?B")
+NOTE = re.compile(r"^(\S+(?: \S+)*)  +(\S.*(?:\n {2,}\S.*)*)", re.MULTILINE)
 TREES = re.compile(r"(\d+) pairs? of trees of (\d+) levels")
 
 
@@ -31,7 +32,7 @@ class Shown:
 
 
 def tables(page: str) -> Iterator[Shown]:
-    """The tables of a page, each row with the words under each title; row numbers stand for the texts below."""
+    """The tables of a page, each row with the words under each title; labels of rows stand for the texts below."""
     for block in blocks(page.splitlines()):
         if block.language != "console" or block.directive == "not run":
             continue
@@ -43,9 +44,9 @@ def tables(page: str) -> Iterator[Shown]:
                     continue
                 titles = list(re.finditer(r"\S+(?: \S+)*", lines[at - 1]))
                 body = list(body_of(lines[at + 1 :]))
-                rows = tuple(cells(row, titles) for row in body)
+                rows = tuple(with_units(cells(row, titles)) for row in body)
                 below = "\n".join(lines[at + 1 :])
-                notes = {m.group(1): m.group(2) for m in re.finditer(r"^(\d+)  (.*(?:\n +\S.*)*)", below, re.MULTILINE)}
+                notes = {m.group(1): m.group(2) for m in NOTE.finditer(below)}
                 yield Shown(step.source, text, rows, notes)
 
 
@@ -68,6 +69,16 @@ def cells(row: str, titles: list[re.Match[str]]) -> dict[str, list[str]]:
         begins = (title for title in titles if title.start() == word.start())
         ends = (title for title in titles if word.end() <= title.end() + 1)
         found[next(begins, next(ends, titles[-1])).group()].append(word.group())
+    return found
+
+
+def with_units(row: dict[str, list[str]]) -> dict[str, list[str]]:
+    """The cells with the units of their titles, the bandwidth factor as y, and nothing in empty ones."""
+    found = {}
+    for title, words in row.items():
+        name, _, unit = title.partition(" (")
+        full = [f"{word}{unit[:-1]}" if re.fullmatch(r"\d+(?:\.\d+)?", word) else word for word in words]
+        found["y" if name == "BW factor" else name] = [word for word in full if word != "-"]
     return found
 
 
@@ -96,7 +107,8 @@ def expected(shown: Shown, row: dict[str, list[str]], place: int, size: Fraction
     """The time of a row by the formulas of docs/time.md; None where the row has no figures of its own."""
     given = parameters(shown.text)
     transmit = 8 * size / given["bandwidth"]
-    note = shown.notes.get((row.get("row") or [""])[-1], " ".join(row.get("topology", [])))
+    label = " ".join(row[list(row)[-1]])
+    note = shown.notes.get(label, label)
     if (
         note.startswith("lower bound")
         or row.get("method", [])[:1] == ["at"]
@@ -119,7 +131,7 @@ def expected(shown: Shown, row: dict[str, list[str]], place: int, size: Fraction
     gaps, hops = (row.get("g,h") or ["0,0"])[0].split(",")
     step = given["alpha"] + int(gaps) * given.get("gap", 0) + int(hops) * given.get("hop", 0)
     cut = int(chunks[place])
-    phases = phases_of(shown, row, note)
+    phases = phases_of(shown, row, label)
     if not whole_of(shown):
         count, y = 2 * count, 2 * y
     return (count + phases * (cut - 1)) * (step + y * transmit / (phases * cut))
@@ -131,9 +143,9 @@ def whole_of(shown: Shown) -> bool:
     return methods and "per phase" not in shown.text
 
 
-def phases_of(shown: Shown, row: dict[str, list[str]], note: str) -> int:
+def phases_of(shown: Shown, row: dict[str, list[str]], label: str) -> int:
     """How many pipelines follow one another: two of an allreduce, unless a line says that one is at once."""
-    name = " ".join(row.get("method", [])) or note.partition(":")[0]
+    name = " ".join(row.get("method", [])) or label.partition(":")[0]
     if whole_of(shown) and "2 (chunks - 1)" not in shown.text:
         return 1
     single = re.findall(r"of ([a-z0-9, -]+?) \(steps \+ chunks - 1\)", shown.text)
@@ -182,17 +194,15 @@ def test_printed_times_follow_from_printed_figures(page: Path) -> None:
 
 def test_a_time_that_does_not_follow_is_found() -> None:
     page = (ROOT / "README.md").read_text(encoding="utf-8")
-    said = set(re.findall(r"\d+\.\d+(?:us|ms)(?=   *\+)", page))
-    told = sorted(
-        said & {word for shown in tables(page) for row in shown.rows for cell in row.values() for word in cell}
-    )
+    said = set(re.findall(r"\d+\.\d+(?=   *\+)", page))
+    words = [word for shown in tables(page) for row in shown.rows for cell in row.values() for word in cell]
+    told = sorted(said & {found.group(1) for found in map(TIME.fullmatch, words) if found})
     assert check(page) >= len(told) > 3
-    for word in told:
-        number, unit = TIME.fullmatch(word).groups()  # type: ignore[union-attr]
+    for number in told:
         for factor in (Fraction(101, 100), Fraction(99, 100)):
-            other = f"{float(Fraction(number) * factor):.4g}{unit}".ljust(len(word))[: len(word)]
+            other = f"{float(Fraction(number) * factor):.4g}".ljust(len(number))[: len(number)]
             with pytest.raises(AssertionError):
-                check(page.replace(word, other))
+                check(page.replace(number, other))
 
 
 def as_page(found: Result, command: str) -> str:
@@ -201,7 +211,14 @@ def as_page(found: Result, command: str) -> str:
     rule = next(at for at, line in enumerate(lines) if set(line) == {"-", " "})
     later = [at for at, line in enumerate(lines) if set(line) == {"-", " "}][1:]
     shown = [
-        f" {'─' * len(line)}" if at == rule else "" if at in later else f" {line}" for at, line in enumerate(lines)
+        f" {'─' * len(line)}"
+        if at == rule
+        else ""
+        if at in later
+        else line
+        if at > rule and line[0] != " "
+        else f" {line}"
+        for at, line in enumerate(lines)
     ]
     return "\n".join(f"    {line}" for line in [f"$ {command}", *shown])
 

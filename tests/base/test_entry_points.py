@@ -102,7 +102,7 @@ def test_what_is_broken_is_named_and_left_out(site: Path) -> None:
     assert "No module named 'no_such_module'" in why["missing"]
     assert why["number"] == "chordal_broken:number is no Family"
     assert why["torus"] == "the name is taken"
-    assert why["another"] == "the entry point must be called chordalring, as it is"
+    assert why["another"] == "the entry point must be called chordalring"
     assert why["exits"] == "SystemExit: 5"
     for name in BROKEN:
         assert done.stderr.count(f"the plugin '{name}' (package chordal-broken 0.1) is omitted") == 1

@@ -309,7 +309,7 @@ def test_it_is_what_makes_congruential_digraphs_cheap(spec: str, within: int, mo
     def none(*_: object, **__: object) -> Iterator[IntArray]:
         yield from ()
 
-    monkeypatch.setattr(deferral, "balanced_relays", none)
+    monkeypatch.setattr(deferral, "iterate_balanced_relays", none)
     assert price_deferred(topology).bandwidth > best.bandwidth
 
 

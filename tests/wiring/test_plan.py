@@ -422,7 +422,7 @@ def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert sum(item["count"] for item in document["bill"]) == 44 + 12
     assert run([*arguments, "--place"]) == 0
     text = capsys.readouterr().out
-    assert "12 nodes, simplex: 44 cross-connects" in text
+    assert "12 nodes, simplex, 44 cross-connects" in text
     assert "12 x MPO-12 breakout" not in text  # of two lengths
 
 

@@ -13,10 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from topodesign.base.arguments import as_integer
 from topodesign.base.arrays import earlier
-from topodesign.base.errors import ScheduleError, TooLargeError
+from topodesign.base.errors import ParameterError, ScheduleError, TooLargeError
 from topodesign.base.wording import with_article
-from topodesign.collectives import ALLREDUCE, Collective
+from topodesign.collectives import ALLREDUCE, Collective, as_collective
 from topodesign.fabrics.fabric import Fabric
 from topodesign.plans.archive import MAX_ROWS
 from topodesign.plans.chunk_ops import MAX_WEIGHT, TREE_COLLECTIVES, find_parts, find_relays, find_teams, sort_sends
@@ -62,6 +63,15 @@ def build_steps(
     more
         Other fields of the flow: routes, fold, circuits.
 
+    Raises
+    ------
+    ParameterError
+        If collective, place, units or steps are none.
+    ScheduleError
+        If columns do not fit each other, or intervals exceed a block.
+    TooLargeError
+        If there are too many rows or units.
+
     Examples
     --------
     >>> from topodesign import Plan, build, verify
@@ -70,8 +80,16 @@ def build_steps(
     >>> verify(Plan(build("complete(2)"), swap)).ok
     True
     """
-    check_units(units)
-    tables = [np.broadcast_arrays(*part) for part in parts]
+    collective = as_collective(collective)
+    _check_place(place)
+    check_units(as_integer("units", units, 1))
+    steps = as_integer("steps", steps, 0)
+    try:
+        tables = [np.broadcast_arrays(*part) for part in parts]
+    except (TypeError, ValueError):
+        raise ScheduleError(
+            "parts must be columns step, src, dst, block, lo, hi that broadcast against each other"
+        ) from None
     check_rows(sum(table[0].size for table in tables))
     columns: list[NDArray[Any]] = []
     for at in range(6):
@@ -137,6 +155,15 @@ def build_trees(
     fold
         A symmetry, if only the trees of its representatives are given.
 
+    Raises
+    ------
+    ParameterError
+        If collective, place or routes are none.
+    ScheduleError
+        If columns, weights or shards do not fit the trees or the collective.
+    TooLargeError
+        If the units that the weights require do not fit into 64 bits.
+
     Examples
     --------
     >>> import numpy as np
@@ -148,8 +175,14 @@ def build_trees(
     >>> verify(Plan(build("complete(2)"), trees)).ok
     True
     """
-    root, weight = roots
-    tree, src, dst = edges
+    _check_place(place)
+    collective = as_collective(collective)
+    if not isinstance(routes, Routes):
+        raise ParameterError(f"routes must be Routes, not {routes!r:.60}")
+    try:
+        (root, weight), (tree, src, dst) = roots, edges
+    except (TypeError, ValueError):
+        raise ScheduleError("trees require columns root, weight and tree, src, dst") from None
     trees = len(root)
     topology = place.topology if isinstance(place, Fabric) else place
     one_shot = collective.like(ALLREDUCE) and not reduce_trees and trees > 0
@@ -194,6 +227,12 @@ def fold_of(generators: NDArray[np.int32]) -> Symmetry:
     nodes = generators.shape[1]
     chosen = np.unique(Symmetry(nodes, (), partial(tuple, generators)).orbit_of)
     return Symmetry(nodes, tuple(chosen.tolist()), partial(tuple, generators))
+
+
+def _check_place(place: object) -> None:
+    """Raise ParameterError unless something has links, or is a number of nodes."""
+    if isinstance(place, bool) or not isinstance(place, Topology | Fabric | int):
+        raise ParameterError(f"place must be a topology, a fabric or a number of nodes, not {place!r:.60}")
 
 
 def _check_trees(

@@ -107,7 +107,7 @@ class Decision(TextResult):
     def heading(self) -> str:
         """Return the question."""
         asked = self.request
-        return f"{asked.name}: {asked.what}"
+        return asked.what if asked.name == asked.what else f"{asked.name}: {asked.what}"
 
     def table(self) -> Table:
         """Return a table of contenders, the refused ones below a line."""
@@ -210,7 +210,8 @@ def _table(found: Decision) -> Table:
         ]
         for one in offers
     ]
-    widths = [max(len(title), *(len(row[place]) for row in cells)) for place, title in enumerate(titles)]
+    shown = ["step (us)", *titles[1:]]  # the table moves the unit of times into the heading
+    widths = [max(len(title), *(len(row[place]) for row in cells)) for place, title in enumerate(shown)]
     room = max(_LEAST_NAME, MAX_WIDE - sum(width + 2 for width in widths))
     rows = tuple((*row, _short(_name_of(one), room)) for one, row in zip(offers, cells, strict=True))
     able = sum(one.refused is None for one in offers)
