@@ -50,8 +50,8 @@ class Plugins(Result):
                 if plugin.group == group.group:
                     why = "" if plugin.error is None else f"omitted: {plugin.error}"
                     rows.append(("", plugin.name, f"{plugin.package} {plugin.version}", why))
-        columns = ("group", "name", "package", "")
-        return Table(self.heading(), columns, tuple(rows), words=frozenset(columns))
+        columns = ("group", "name", "package", "problem")[: 4 if self.failed else 3]
+        return Table(self.heading(), columns, tuple(row[: len(columns)] for row in rows), words=frozenset(columns))
 
 
 def plugins() -> Plugins:
