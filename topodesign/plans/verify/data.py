@@ -119,11 +119,8 @@ def _sort(flow: Flow) -> tuple[IntArray, Sends]:
         order = np.argsort(flow.start, kind="stable") if np.any(np.diff(flow.start) < 0) else np.arange(len(flow))
         order = order[stable_order(block[order])]
     narrow = [_arrange(column, order, np.int32) for column in (flow.src, flow.dst, flow.part)]
-    wide = [
-        _arrange(column, order, np.int64) for column in (flow.start, flow.of_sends(flow.lo), flow.of_sends(flow.hi))
-    ]
     src, dst, part = narrow
-    start, lo, hi = wide
+    start = _arrange(flow.start, order, np.int64)
     end = start + 1 if flow.model == "steps" else _arrange(flow.end, order, np.int64)
     lo, hi = (_arrange(flow.of_sends(column), order, np.int64) for column in (flow.lo, flow.hi))
     return order, Sends(src, dst, part, start, end, lo, hi, by_end)
