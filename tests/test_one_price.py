@@ -9,7 +9,7 @@ import pytest
 
 from tests.conftest import few
 from topodesign import build, evaluate, optimum, pareto, price_groups, schedule, simulate, verify
-from topodesign.catalog.exchange import EXCHANGE
+from topodesign.catalog.all_to_all_rows import EXCHANGE
 from topodesign.catalog.lookup import Catalog
 from topodesign.collectives import ALLGATHER, REDUCE_SCATTER
 from topodesign.fabrics.fabric import NODE_BANDWIDTH

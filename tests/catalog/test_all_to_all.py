@@ -14,8 +14,8 @@ from topodesign import Catalog, all_to_all, pareto, price_catalog, verify_catalo
 from topodesign.base.cost import Cost, least_steps, moore_distances
 from topodesign.base.errors import CatalogError, ParameterError
 from topodesign.catalog.all_to_all import PRICES, Bounds
-from topodesign.catalog.exchange import EXCHANGE, Exchange, unbeaten
-from topodesign.catalog.exchange_quality import exchange_quality
+from topodesign.catalog.all_to_all_quality import exchange_quality
+from topodesign.catalog.all_to_all_rows import EXCHANGE, Exchange, unbeaten
 from topodesign.catalog.files import write_rows
 from topodesign.catalog.price import price_row, wrong_price
 from topodesign.catalog.quality import STANDARD

@@ -16,8 +16,8 @@ from tests.catalog.test_verify import MUTATIONS, Run, row_of
 from topodesign.base.cost import Basis, Cost
 from topodesign.catalog import audit, flow_audit, replayed
 from topodesign.catalog.all_to_all import Bounds
+from topodesign.catalog.all_to_all_rows import EXCHANGE
 from topodesign.catalog.audit import audit_row, distances, spff
-from topodesign.catalog.exchange import EXCHANGE
 from topodesign.catalog.files import default_directory
 from topodesign.catalog.lookup import Catalog
 from topodesign.catalog.replayed import Digraph, Wrong, orbits_of, replay
@@ -234,7 +234,7 @@ def test_it_shares_nothing_with_the_makers() -> None:
         ("topodesign.base.cost", "Basis"),
         ("topodesign.base.errors", "TopodesignError"),
         ("topodesign.catalog.all_to_all", "Bounds"),
-        ("topodesign.catalog.exchange", "Exchange"),
+        ("topodesign.catalog.all_to_all_rows", "Exchange"),
         ("topodesign.catalog.rows", "Row"),
         ("topodesign.pricing.all_to_all", "all_to_all"),
         ("topodesign.pricing.efforts", "Effort"),

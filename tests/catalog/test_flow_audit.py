@@ -12,8 +12,8 @@ import pytest
 from tests.solve.flows.test_program import least_factor
 from topodesign import all_to_all, build
 from topodesign.catalog.all_to_all import Bounds
+from topodesign.catalog.all_to_all_rows import Exchange
 from topodesign.catalog.audit import audit_exchange
-from topodesign.catalog.exchange import Exchange
 from topodesign.catalog.flow_audit import proven, wrong_flow
 from topodesign.catalog.replayed import Digraph, Orbits, Wrong, orbits_of
 from topodesign.topology.topology import Topology

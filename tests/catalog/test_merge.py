@@ -11,7 +11,7 @@ import pytest
 from topodesign.base.cost import Basis, Cost
 from topodesign.base.errors import CatalogError, FileFormatError, ParameterError
 from topodesign.catalog.all_to_all import PRICES, Bounds
-from topodesign.catalog.exchange import EXCHANGE, Exchange
+from topodesign.catalog.all_to_all_rows import EXCHANGE, Exchange
 from topodesign.catalog.files import default_directory, read_rows, write_rows
 from topodesign.catalog.lookup import Catalog
 from topodesign.catalog.merge import merge_catalog

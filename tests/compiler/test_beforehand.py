@@ -17,7 +17,7 @@ from topodesign.base.errors import InfeasibleError, TooLargeError
 from topodesign.cli.main import main
 from topodesign.compiler.beforehand import require_compilable
 from topodesign.compiler.compilation import compile_plan
-from topodesign.compiler.frontends import exchange, layout, rounds
+from topodesign.compiler.frontends import all_to_all, layout, rounds
 from topodesign.compiler.limits import Limits
 from topodesign.plans.step_ops import prune
 from topodesign.runtime.msccl.profiles import get_profile
@@ -90,7 +90,7 @@ def test_what_is_refused_early_is_refused_late(monkeypatch: pytest.MonkeyPatch, 
     trees_of_one = 1 if spec.startswith("dgx") and collective != "all-to-all" else None
     plan = schedule(spec, collective, fixed_k=trees_of_one)
     for most in (5, 20, 60, 100, 200, 400, 800, 1600):
-        for module, name in ((exchange, "MAX_HOPS"), (layout, "_MOVES")):
+        for module, name in ((all_to_all, "MAX_HOPS"), (layout, "_MOVES")):
             monkeypatch.setattr(module, name, most)
         try:
             require_compilable(spec, collective)

@@ -15,7 +15,7 @@ from tests.samples.ranked import rank
 from topodesign import Catalog, all_to_all, build, copy_examples, price
 from topodesign.base.cost import moore_distances
 from topodesign.base.errors import FileFormatError, ParameterError
-from topodesign.catalog.exchange import EXCHANGE
+from topodesign.catalog.all_to_all_rows import EXCHANGE
 from topodesign.catalog.files import write_rows
 from topodesign.cli.main import run
 from topodesign.finder.candidate import Entry

@@ -22,7 +22,7 @@ from topodesign.base.errors import FileFormatError
 from topodesign.base.file_kinds import FileKind, kind_of
 from topodesign.base.shipped import find_shipped_folder
 from topodesign.catalog.all_to_all import PRICES, Bounds
-from topodesign.catalog.exchange import EXCHANGE, Exchange
+from topodesign.catalog.all_to_all_rows import EXCHANGE, Exchange
 from topodesign.catalog.files import file_check, get_packed_path, read_rows, write_rows
 from topodesign.catalog.packing import pack_catalog
 from topodesign.catalog.verify import _Progress

@@ -24,7 +24,7 @@ from tests.samples.plans import plan_of
 from topodesign.base.atomic import write_whole
 from topodesign.base.shipped import copy_examples, find_shipped_folder
 from topodesign.catalog.all_to_all import PRICES, Bounds
-from topodesign.catalog.exchange import EXCHANGE
+from topodesign.catalog.all_to_all_rows import EXCHANGE
 from topodesign.catalog.files import read_rows, write_rows
 from topodesign.catalog.lookup import Catalog
 from topodesign.catalog.merge import merge_catalog

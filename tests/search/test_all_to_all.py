@@ -14,8 +14,8 @@ from topodesign import Catalog, all_to_all, build, improve_catalog, pareto, pric
 from topodesign.base.errors import ParameterError
 from topodesign.base.spec import parse
 from topodesign.catalog.all_to_all import Bounds
+from topodesign.catalog.all_to_all_rows import EXCHANGE, Exchange, of_rows
 from topodesign.catalog.audit import audit_exchange
-from topodesign.catalog.exchange import EXCHANGE, Exchange, of_rows
 from topodesign.catalog.files import write_rows
 from topodesign.catalog.packing import pack_catalog
 from topodesign.catalog.price import FINE, price_topology

@@ -14,7 +14,7 @@ from topodesign import Catalog, all_to_all, build, verify_closure
 from topodesign.base.cost import Basis
 from topodesign.base.spec import parse
 from topodesign.catalog.all_to_all import Bounds
-from topodesign.catalog.exchange import EXCHANGE, Exchange
+from topodesign.catalog.all_to_all_rows import EXCHANGE, Exchange
 from topodesign.catalog.files import write_rows
 from topodesign.catalog.quality import runtime
 from topodesign.catalog.row_check import check_row

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from topodesign.base.cost import Basis
 from topodesign.base.errors import TopodesignError
-from topodesign.catalog.exchange import Exchange
+from topodesign.catalog.all_to_all_rows import Exchange
 from topodesign.catalog.flow_audit import wrong_flow
 from topodesign.catalog.replayed import Digraph, Ints, Orbits, Wrong, orbits_of, replay
 from topodesign.catalog.rows import Row

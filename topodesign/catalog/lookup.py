@@ -12,8 +12,8 @@ from topodesign.base.errors import CatalogError, ParameterError
 from topodesign.base.records import ResultList
 from topodesign.base.units import as_count
 from topodesign.catalog.all_to_all import PRICES, Bounds, PriceKey
-from topodesign.catalog.exchange import EXCHANGE, of_rows
-from topodesign.catalog.exchange_quality import JUDGED, ExchangeQualities, exchange_qualities
+from topodesign.catalog.all_to_all_quality import JUDGED, ExchangeQualities, exchange_qualities
+from topodesign.catalog.all_to_all_rows import EXCHANGE, of_rows
 from topodesign.catalog.files import default_directory, degrees, file_check, read_prices, read_rows
 from topodesign.catalog.quality import STANDARD, Coverages, Qualities, coverage, qualities
 from topodesign.catalog.rows import VERSION, Row, select_frontier

@@ -14,7 +14,7 @@ from topodesign.base.errors import CatalogError, ParameterError
 from topodesign.base.records import Result, ResultList, Table
 from topodesign.base.wording import count_noun
 from topodesign.catalog.all_to_all import PRICES, Bounds, PriceKey
-from topodesign.catalog.exchange import EXCHANGE, Exchange, unbeaten
+from topodesign.catalog.all_to_all_rows import EXCHANGE, Exchange, unbeaten
 from topodesign.catalog.files import catalog_file, rows_text
 from topodesign.catalog.lookup import Catalog, add_prices, as_catalog
 from topodesign.catalog.rows import Row, worth_keeping

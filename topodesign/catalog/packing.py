@@ -15,7 +15,7 @@ from topodesign.base.atomic import write_directory
 from topodesign.base.errors import CatalogError
 from topodesign.base.zips import write_zip
 from topodesign.catalog.all_to_all import PRICES
-from topodesign.catalog.exchange import EXCHANGE
+from topodesign.catalog.all_to_all_rows import EXCHANGE
 from topodesign.catalog.files import degrees, get_packed_path, whole_text
 from topodesign.catalog.packed import END, HEAD, as_packed, piece_name
 from topodesign.catalog.sizes import NO_LIMIT

@@ -6,7 +6,7 @@ from topodesign.base import entry_points
 from topodesign.base.cost import Basis, Cost
 from topodesign.base.errors import DisconnectedError, TopodesignError
 from topodesign.base.spec import Spec, parse
-from topodesign.catalog.exchange import Exchange
+from topodesign.catalog.all_to_all_rows import Exchange
 from topodesign.catalog.price import wrong_bounds, wrong_price
 from topodesign.catalog.rows import VERSION, Row, describe_origin
 from topodesign.pricing.closed_form import distances, price

@@ -21,8 +21,8 @@ from topodesign.base.processes import check_threads, end_with_parent
 from topodesign.base.records import Result
 from topodesign.base.text_files import naming, read_text
 from topodesign.base.wording import count_noun
+from topodesign.catalog.all_to_all_rows import EXCHANGE, Exchange
 from topodesign.catalog.audit import Audited
-from topodesign.catalog.exchange import EXCHANGE, Exchange
 from topodesign.catalog.files import get_stored_path
 from topodesign.catalog.lookup import Catalog
 from topodesign.catalog.row_check import check_row

@@ -9,7 +9,7 @@ from topodesign.base.errors import ParameterError
 from topodesign.collectives import Collective, as_collective
 from topodesign.compiler.backends.backend import Backend, Options
 from topodesign.compiler.compilation import FRONT_ENDS
-from topodesign.compiler.frontends import exchange, layout
+from topodesign.compiler.frontends import all_to_all, layout
 from topodesign.fabrics.fabric import Fabric
 from topodesign.fabrics.places import PlaceLike, as_place
 from topodesign.pricing.closed_form import distances
@@ -48,9 +48,9 @@ def require_compilable(
     backend.limits(Options(runtime or backend.runtimes[0], "", channels=channels)).check_ranks(ranks)
     if type(backend).lower is not Backend.lower:
         return  # it has messages of its own, and no front end
-    if asked.like(*exchange.COLLECTIVES):
+    if asked.like(*all_to_all.COLLECTIVES):
         if not asked.rooted:
-            exchange.check_hops(ranks, channels, channels * _hops(topology, ranks))
+            all_to_all.check_hops(ranks, channels, channels * _hops(topology, ranks))
     elif asked.like(*FRONT_ENDS["trees"].collectives) and not asked.rooted:
         if topology.switches or method in _OVER_TREES:
             layout.check_size(ranks, ranks * parts, len(asked.movements))
@@ -61,7 +61,7 @@ def require_compilable(
 def _hops(topology: Topology, ranks: int) -> int:
     """Return a lower bound on the hops of an all-to-all."""
     least = ranks * (ranks - 1)
-    if topology.switches or least > exchange.MAX_HOPS:
+    if topology.switches or least > all_to_all.MAX_HOPS:
         return least
     nodes = np.arange(ranks)
     stand = nodes if topology.symmetry is None else topology.symmetry.represented_by

@@ -12,7 +12,7 @@ from topodesign.base.cost import Basis, keeps_port_free, lower_bounds
 from topodesign.base.errors import CatalogError, FileFormatError, ParameterError, TopodesignError
 from topodesign.base.spec import Spec, parse
 from topodesign.base.text_files import naming, read_text
-from topodesign.catalog.exchange import EXCHANGE
+from topodesign.catalog.all_to_all_rows import EXCHANGE
 from topodesign.catalog.idle import idle_row
 from topodesign.catalog.rows import Row
 from topodesign.catalog.sizes import MAX_NODES, covers

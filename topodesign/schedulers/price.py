@@ -177,7 +177,7 @@ def _find_bounds(topology: Topology) -> tuple[Fraction, Fraction] | None:
         catalog = entry_points.load("catalog.lookup:Catalog")()
         if topology.degree in catalog.degrees:
             size = topology.degree, topology.nodes, topology.nodes
-            kept = entry_points.load("catalog.exchange:EXCHANGE").known(catalog.directory, *size)
+            kept = entry_points.load("catalog.all_to_all_rows:EXCHANGE").known(catalog.directory, *size)
             known = [one.all_to_all for one in kept if one.spec == str(topology.spec)]
     return (known[0].lower, known[0].upper) if known else None
 

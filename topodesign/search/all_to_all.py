@@ -11,8 +11,8 @@ from pathlib import Path
 from topodesign.base.cost import Cost
 from topodesign.base.progress import tell
 from topodesign.base.spec import Spec
-from topodesign.catalog.exchange import Exchange
-from topodesign.catalog.exchange_quality import least_exchange
+from topodesign.catalog.all_to_all_quality import least_exchange
+from topodesign.catalog.all_to_all_rows import Exchange
 from topodesign.catalog.lookup import Catalog
 from topodesign.catalog.quality import runtime
 from topodesign.search.all_to_all_state import ExchangeState

@@ -15,7 +15,7 @@ from topodesign.base.cost import spare_factor
 from topodesign.base.errors import TopodesignError
 from topodesign.base.spec import Spec, parse
 from topodesign.catalog.all_to_all import Bounds
-from topodesign.catalog.exchange import EXCHANGE, Exchange, of_rows, unbeaten
+from topodesign.catalog.all_to_all_rows import EXCHANGE, Exchange, of_rows, unbeaten
 from topodesign.catalog.idle import with_idle_ports
 from topodesign.catalog.lookup import Catalog
 from topodesign.catalog.price import FINE, price_topology, rough_bound

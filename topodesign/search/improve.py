@@ -34,7 +34,7 @@ from topodesign.base.records import Result
 from topodesign.base.units import Quantity, as_time
 from topodesign.base.wording import count_noun
 from topodesign.base.work_options import ImproveOptions
-from topodesign.catalog.exchange import OBJECTIVES, Exchange
+from topodesign.catalog.all_to_all_rows import OBJECTIVES, Exchange
 from topodesign.catalog.files import degrees_of_grid, get_stored_path, make_directory, read_rows, write_rows
 from topodesign.catalog.lookup import Catalog, as_catalog
 from topodesign.catalog.rows import Row

@@ -10,7 +10,7 @@ import click
 import topodesign
 from topodesign.base.units import as_time
 from topodesign.base.work_options import ImproveOptions
-from topodesign.catalog.exchange import OBJECTIVES
+from topodesign.catalog.all_to_all_rows import OBJECTIVES
 from topodesign.cli.answers import Command, json_option, print_answer, show
 from topodesign.cli.options import (
     FOLDER,

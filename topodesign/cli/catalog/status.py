@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
-from topodesign.catalog.exchange import OBJECTIVES
-from topodesign.catalog.exchange_quality import JUDGED
+from topodesign.catalog.all_to_all_quality import JUDGED
+from topodesign.catalog.all_to_all_rows import OBJECTIVES
 from topodesign.catalog.lookup import as_catalog
 from topodesign.catalog.sizes import MAX_NODES
 from topodesign.cli.answers import Command, csv_option, form, json_option, show

@@ -14,7 +14,7 @@ from topodesign.base.arrays import distinct
 from topodesign.base.errors import TopologyError
 from topodesign.collectives import ALLGATHER, ALLREDUCE, REDUCE_SCATTER
 from topodesign.compiler.backends.backend import Options
-from topodesign.compiler.frontends import exchange
+from topodesign.compiler.frontends import all_to_all
 from topodesign.compiler.frontends.grain import Lowering, steps_cost
 from topodesign.compiler.frontends.layout import check_size, layout
 from topodesign.compiler.frontends.operations import Operations
@@ -26,7 +26,7 @@ from topodesign.plans.flow import Flow
 from topodesign.plans.step_ops import is_lean, prune
 from topodesign.topology.topology import Topology
 
-COLLECTIVES = (ALLGATHER, REDUCE_SCATTER, ALLREDUCE, *exchange.COLLECTIVES)  # what this front end can do
+COLLECTIVES = (ALLGATHER, REDUCE_SCATTER, ALLREDUCE, *all_to_all.COLLECTIVES)  # what this front end can do
 
 Integers = NDArray[np.integer[Any]]
 
@@ -101,14 +101,16 @@ def made_of_rounds(
     """Lay out valid rounds for :func:`lower_rounds` to divide among threadblocks."""
     inplace, channels = options.inplace, options.channels
     collective, nodes, longest = schedule.collective, schedule.nodes, limits.chunks_per_instruction
-    if collective.like(*exchange.COLLECTIVES):
-        way = exchange.journeys(schedule, partly=partly)
+    if collective.like(*all_to_all.COLLECTIVES):
+        way = all_to_all.journeys(schedule, partly=partly)
         _check_steps(way.step, way.src, way.dst, limits)
 
         def exchanged(chunks: int | None, room: int | None) -> tuple[int, Operations]:  # noqa: ARG001
             now = way.cut(None if chunks is None else chunks // nodes // channels, channels)
-            exchange.check_hops(nodes, now.chunks, int((now.size * np.diff(now.first)).sum()))
-            return now.chunks * nodes, exchange.Writer(collective, nodes, now, inplace, channels, longest).operations()
+            all_to_all.check_hops(nodes, now.chunks, int((now.size * np.diff(now.first)).sum()))
+            return now.chunks * nodes, all_to_all.Writer(
+                collective, nodes, now, inplace, channels, longest
+            ).operations()
 
         def cost(chunks: int | None) -> Fraction:
             now = way if chunks is None else way.cut(chunks // nodes // channels, 1)
@@ -138,7 +140,7 @@ def prune_rounds(topology: Topology, schedule: Flow) -> Flow:
     """Return rounds without redundant transfers; TopologyError for switches."""
     if topology.switches:
         raise TopologyError("a switch runs no program; compile for a topology without switches")
-    one_way = schedule.collective.like(*exchange.COLLECTIVES)  # whose ways are followed one by one
+    one_way = schedule.collective.like(*all_to_all.COLLECTIVES)  # whose ways are followed one by one
     return schedule if one_way or is_lean(schedule) else prune(schedule)
 
 

@@ -17,7 +17,7 @@ from topodesign.base.errors import InfeasibleError, ParameterError, ScheduleErro
 from topodesign.collectives import ALL_TO_ALL, GATHER, SCATTER, Collective
 from topodesign.compiler.columns import KINDS
 from topodesign.compiler.compilation import Compiled, compile_plan
-from topodesign.compiler.frontends.exchange import Writer, journeys
+from topodesign.compiler.frontends.all_to_all import Writer, journeys
 from topodesign.compiler.frontends.operations import SCRATCH
 from topodesign.compiler.instructions import Buffer, Kind
 from topodesign.plans.build import build_steps
@@ -111,7 +111,7 @@ def test_limits_are_said(monkeypatch: pytest.MonkeyPatch) -> None:
     plan = schedule("uniring(1,24)", "all-to-all")
     with pytest.raises(InfeasibleError, match="steps per threadblock"):
         compile_plan(plan, runtime="msccl-executor")
-    monkeypatch.setattr("topodesign.compiler.frontends.exchange.MAX_HOPS", 1000)
+    monkeypatch.setattr("topodesign.compiler.frontends.all_to_all.MAX_HOPS", 1000)
     with pytest.raises(TooLargeError, match="24 nodes with 1 chunk per block or more are too many to compile"):
         compile_plan(plan)
 

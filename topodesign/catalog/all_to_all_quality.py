@@ -12,7 +12,7 @@ from topodesign.base.cost import Cost, least_steps, moore_distances
 from topodesign.base.declared import key
 from topodesign.base.records import Result, ResultList, Table
 from topodesign.base.units import format_size
-from topodesign.catalog.exchange import Exchange
+from topodesign.catalog.all_to_all_rows import Exchange
 from topodesign.catalog.quality import STANDARD, Ratio, ratio_columns, ratios_of
 from topodesign.pricing.workload import Workload
 
