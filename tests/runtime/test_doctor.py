@@ -147,7 +147,7 @@ REASONS: dict[str, dict[str, Any]] = {
     "it is for calls in place": {"recv": 0x7F0000100000},
     "it is for 1024 bytes and more": {"count": 12},
     "it is for at most 67108864 bytes": {"count": 12 * 2**21},
-    "its 262145 elements are no multiple of the 12 chunks of the program": {"count": 2**18 + 1},
+    "its 262145 elements are no multiple of the 12 chunks of the program; compile with --size": {"count": 2**18 + 1},
     "programs add, multiply, or take the smaller or larger": {"op": 4, "count": THREE},
     "it is an allreduce": {"name": "Broadcast", "count": THREE},
 }

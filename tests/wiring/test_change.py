@@ -34,7 +34,7 @@ from topodesign.wiring.change.relabel import Relabelling, list_symmetries, most_
 from topodesign.wiring.change.rewire import change_wiring
 from topodesign.wiring.change.stages import Stage, stages
 from topodesign.wiring.change.strength import strength
-from topodesign.wiring.inventory.answers import plain_inventory
+from topodesign.wiring.inventory.answers import init_wiring, plain_inventory
 from topodesign.wiring.inventory.devices import Mode
 from topodesign.wiring.inventory.files import read_inventory
 from topodesign.wiring.plan.cross_connects import Fibre, fibres
@@ -453,6 +453,18 @@ def test_command(tmp_path: Path) -> None:
     assert document["stages"][-1]["after"]["connectivity"] == 4
     none = CliRunner().invoke(program, ["wire", "change", arguments[0], "circulant(12,2,3)"], catch_exceptions=False)
     assert none.output == "circulant(12,2,3) to circulant(12,2,3): nothing has to move\n"
+
+
+def test_racks_that_stand_elsewhere_in_the_room_are_named() -> None:
+    room = init_wiring(12, ports=4, connector="LC")
+    plan = plan_wiring("circulant(12,2,3)", room)
+    (site, places), *_ = room.racks.items()
+    rack, (x, y) = next(iter(places.items()))
+    moved = replace(room, racks={**room.racks, site: {**places, rack: (x + 1, y)}})
+    assert change_wiring(plan, "torus(4,3)", inventory=room).moved_racks == ()
+    found = change_wiring(plan, "torus(4,3)", inventory=moved)
+    assert found.moved_racks == (rack,)
+    assert f"the inventory has 1 rack elsewhere than in the plan: {rack};" in str(found)
 
 
 def own_moves(plan: WiringPlan, target: WiringPlan) -> int:

@@ -75,6 +75,15 @@ def test_what_is_free_blocked_or_not_there_is_said() -> None:
         show_wiring(plan, "h12")
 
 
+def test_zeros_before_the_number_of_a_cable_may_lack() -> None:
+    plan = plan_of("duplex")
+    assert {"C05", "F5"} <= plan.net.index.keys()
+    assert show_wiring(plan, "C5") == show_wiring(plan, "C05")
+    assert show_wiring(plan, "C005") == show_wiring(plan, "C05")
+    with pytest.raises(ParameterError, match="no host, port or cable 'C99'"):
+        show_wiring(plan, "C99")
+
+
 def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     plan = plan_of("duplex")
     path = tmp_path / "plan.json"

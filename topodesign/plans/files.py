@@ -111,7 +111,8 @@ def save_plan(path: str | Path, plan: Plan) -> Path:
     'ring.npz'
     """
     if not isinstance(plan, Plan):
-        raise ParameterError(f"a plan is needed, not {plan!r:.60}")
+        order = "; the file comes first: save_plan(FILE, plan)" if isinstance(path, Plan) else ""
+        raise ParameterError(f"a plan is required, not {plan!r:.60}{order}")
     target = as_path(path)
     topology = plan.topology
     header, columns = write_flows(plan.movement)

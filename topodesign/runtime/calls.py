@@ -176,7 +176,8 @@ class About(Sizes):
             each = f" for each of {self.shares} ranks" if self.shares > 1 else ""
             yield f"{size} bytes are no whole number of elements of {width} bytes{each}"
         elif width and self.chunks and size // width % self.chunks:
-            yield f"its {size // width} elements are no multiple of the {self.chunks} chunks of the program"
+            why = f"its {size // width} elements are no multiple of the {self.chunks} chunks of the program"
+            yield f"{why}; compile with --size"
         elif self.chunks and size % self.chunks:
             yield f"the bytes are no multiple of its {self.chunks} chunks"
         if size % self.multiple:
@@ -266,7 +267,7 @@ def check_call(program: str | Path, call: str, runtime: str | RuntimeProfile | N
     >>> _ = compile_plan(schedule("circulant(12,2,3)")).save("ar.xml")
     >>> print(check_call("ar.xml", "allreduce:1MiB:bf16"))
     topodesign-allreduce-circulant(12,2,3) does not serve allreduce:1MiB:bf16
-      its 524288 elements are no multiple of the 48 chunks of the program
+      its 524288 elements are no multiple of the 48 chunks of the program; compile with --size
       it serves calls of any size in multiples of 48 elements (192 bytes of float32, 96 of bfloat16)
       nearest sizes that it serves: 1048512 bytes and 1048608 bytes
     """

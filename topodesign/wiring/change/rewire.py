@@ -17,7 +17,7 @@ from topodesign.base.errors import InfeasibleError, ParameterError
 from topodesign.base.progress import iterate_with_progress
 from topodesign.base.records import Result
 from topodesign.base.units import format_factor
-from topodesign.base.wording import count_noun
+from topodesign.base.wording import count_noun, join_words
 from topodesign.fabrics.places import as_topology
 from topodesign.topology.library import TopologyLike
 from topodesign.topology.topology import Topology
@@ -38,6 +38,7 @@ Cord: TypeAlias = tuple[Wire, Fraction | None]  # a patch cord and its metres, N
 
 _ORDERS = 4  # orders of the hosts that are tried to walk less
 _MAX_ORDERED = 256  # hosts for which there is time to
+_MAX_NAMED = 3  # racks that are named
 
 
 @dataclass(frozen=True, repr=False)
@@ -56,6 +57,7 @@ class Rewiring(Result):
     target: str = ""  # what was found for a number of hosts, in words; empty if a topology was given
     renamed: tuple[tuple[str, str], ...] = ()  # names of the inventory, and those of the plan that are meant
     start: str = ""  # the topology of the existing wiring; empty if it is that of the change
+    moved_racks: tuple[str, ...] = ()  # racks that stand elsewhere in the inventory than in the plan
 
     KEYS = (
         key("target?=or_null(target)", "With a number of hosts as target: what was found for it."),
@@ -87,6 +89,7 @@ class Rewiring(Result):
             value=lambda one: [(*old.source, *old.place, *new.place) for old, new in one.cables],
         ),
         key("renamed?=or_null(renamed)", "Names of the inventory that differ by zeros, and those of the plan instead."),
+        key("moved_racks", "Racks that stand elsewhere in the inventory than in the plan."),
         key("buy=bill.items", "What has to be bought in addition."),
         key("left_over=left.items", "Patch cords that are left over."),
     )
@@ -180,6 +183,9 @@ class Rewiring(Result):
             (there, here), more = self.renamed[0], len(self.renamed) - 1
             others = f", and {more} more alike" if more else ""
             lines.append(f"names are those of the plan: {there} of the inventory is {here}{others}")
+        if self.moved_racks:
+            racks = f"{count_noun(len(self.moved_racks), 'rack')} elsewhere than in the plan: {_some(self.moved_racks)}"
+            lines.append(f"the inventory has {racks}; fixed cables that stay would need other lengths: correct racks:")
         if self.after.hosts != self.change.before.hosts:
             lines.append("hosts in node order: " + " ".join(self.after.hosts))
         for words, cables in (("lay", self.laid), ("no longer needed:", self.drawn)):
@@ -227,6 +233,16 @@ class Rewiring(Result):
             return [f"  at panel {panel}, which goes:", *(f"    {line}" for line in lines)]
         site, rack, unit = self.after.inventory.place(panel)
         return [f"  at panel {panel} ({site}, rack {rack}, unit {unit}):", *(f"    {line}" for line in lines)]
+
+
+def _some(names: Sequence[str]) -> str:
+    return join_words([*names[:_MAX_NAMED], *(["..."] if len(names) > _MAX_NAMED else [])])
+
+
+def _find_moved_racks(plan: Inventory, room: Inventory) -> tuple[str, ...]:
+    """Return racks of a plan that stand elsewhere in a room."""
+    there = ((site, rack, place) for site, places in plan.racks.items() for rack, place in places.items())
+    return tuple(rack for site, rack, place in there if room.racks.get(site, {}).get(rack, place) != place)
 
 
 def _by_size(cords: Iterable[Cord]) -> Counter[tuple[CableType, Fraction | None]]:
@@ -313,6 +329,7 @@ def change_wiring(
     own = own if own is None or topology.is_duplex else as_simplex(own)
     room = None if inventory is None else as_inventory(inventory)
     room, renamed = (None, {}) if room is None else with_names_of(before.inventory, room)
+    elsewhere = () if room is None else _find_moved_racks(before.inventory, room)
     moved = Moved(before, (), (), ())
     try:
         if room is not None or topology.nodes > len({fixed.host for fixed in before.fixed}):
@@ -335,7 +352,8 @@ def change_wiring(
         change, found = _shorten_walks(moved, change, found, kept, own=own, most_dark=most, seed=seed)
     if is_told(throughput, topology.nodes):
         found = tuple(stage.with_strengths(before.speed) for stage in iterate_with_progress(found, progress))
-    return Rewiring(change, found, moved.laid, moved.drawn, moved.moved, target, tuple(renamed.items()), start)
+    names = tuple(renamed.items())
+    return Rewiring(change, found, moved.laid, moved.drawn, moved.moved, target, names, start, elsewhere)
 
 
 def _grow_topology(plan: WiringPlan, nodes: int, inventory: Inventory | None) -> tuple[str, Topology]:

@@ -6,6 +6,7 @@ cross-connect end at the panel.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -85,8 +86,7 @@ def show_wiring(plan: WiringLike, name: str) -> WiringTrace:
         A plan, or the path of its file.
     name
         A cable as ``C11``, ``F1`` or ``F1-2``; a host; a port as ``host01:eth0`` or ``host01:eth0/2``, of a panel as
-        ``panel:4`` or one side of it as ``panel:4B``, where zeros before a number may lack; or what is printed on a
-        label.
+        ``panel:4`` or one side of it as ``panel:4B``; or what is printed on a label. Zeros before a number may lack.
 
     Raises
     ------
@@ -112,6 +112,10 @@ def show_wiring(plan: WiringLike, name: str) -> WiringTrace:
         found = known.get(wanted)
     if found is None:
         wanted = as_text("name", name).strip()
+        cable = re.fullmatch(r"([CF])0*([1-9]\d*)", wanted)  # zeros before the number of a cable may lack, too
+        same = [] if cable is None else [one for one in known if re.fullmatch(f"{cable[1]}0*{cable[2]}", one)]
+        wanted, found = (same[0], known[same[0]]) if len(same) == 1 else (wanted, None)
+    if found is None:
         near = nearest(wanted, known)
         advice = f"; did you mean {' or '.join(near)}?" if near else ""
         raise ParameterError(f"the plan has no host, port or cable '{wanted[:60]}'{advice}")
