@@ -21,7 +21,6 @@ from hypothesis import strategies as st
 from tests.samples.forest import fabrics
 from tests.samples.scheduled import scheduled
 from tests.samples.topologies import regular_digraphs
-from tests.samples.tree_tables import Trees
 from tests.samples.verdicts import verify_rounds
 from tests.samples.wirings import bare
 from topodesign.base import compiled
@@ -39,7 +38,7 @@ from topodesign.optima.forest import lowering_kernels, packing_kernels
 from topodesign.optima.forest import repair_kernels as tree_kernels
 from topodesign.optima.forest.allreduce import allreduce_optimum
 from topodesign.optima.forest.bottleneck import optimum, with_capacity
-from topodesign.optima.forest.repair import repair_trees as repaired_trees
+from topodesign.optima.forest.repair import repair_trees
 from topodesign.optima.forest.schedule import forest_schedule
 from topodesign.optima.forest.switch_removal import remove_switches
 from topodesign.plans.flow import Flow
@@ -198,13 +197,12 @@ def packed(fabric: Topology) -> None:
 
 def torn(fabric: Topology) -> None:
     trees = forest_schedule(fabric, "allreduce")
-    assert isinstance(trees, Trees)
     for u, v, _ in fabric.links()[:6]:
         left = Topology.from_links(
             fabric.nodes, [one for one in fabric.links() if one[:2] != (u, v)], switches=fabric.switches
         )
         with contextlib.suppress(InfeasibleError):
-            repaired_trees(trees, left, range(fabric.nodes), (frozenset(), frozenset()), {})
+            repair_trees(trees, left, range(fabric.nodes), (frozenset(), frozenset()), {})
 
 
 def spread_out(digraph: Topology) -> None:

@@ -85,7 +85,7 @@ def test_command(tmp_path: Path) -> None:
     text = CliRunner().invoke(program, asked, catch_exceptions=False).output
     assert "12 nodes to 16 of degree 4" in text
     for more, words in (
-        (["--add", "ring"], "contender"),
+        (["--add", "ring"], "network"),
         (["--collective", "allgather"], "1 x allgather 1MiB"),
         (["-d", "3..4"], "of each size"),
         (["--top", "1"], "next by"),
