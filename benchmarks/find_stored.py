@@ -25,7 +25,7 @@ from topodesign.plans.measure import cost_of
 from topodesign.pricing.closed_form import price
 from topodesign.schedulers.exact_rounds import fewest_rounds
 from topodesign.schedulers.steps_bound import lower_bound_lp
-from topodesign.schedulers.stored import DATA, FORMAT, VERSION, Stored, file_of, links_hash
+from topodesign.schedulers.stored import DATA, FORMAT, VERSION, StoredSchedule, file_of, links_hash
 from topodesign.topology.library import build
 from topodesign.topology.topology import Topology
 
@@ -54,7 +54,7 @@ WANTED = {  # spec: steps, chunks
 }
 
 
-def to_text(topology: Topology, entries: Iterable[Stored]) -> str:
+def to_text(topology: Topology, entries: Iterable[StoredSchedule]) -> str:
     """Return the text of a data file: ``stored.from_text`` gives the entries back."""
     head = {"format": FORMAT, "version": VERSION, "spec": str(topology.spec), "links": links_hash(topology)}
     blocks = []
@@ -72,7 +72,7 @@ def to_text(topology: Topology, entries: Iterable[Stored]) -> str:
     return f'{json.dumps(head)[:-1]}, "schedules": [\n' + ",\n".join(blocks) + "\n]}\n"
 
 
-def find(topology: Topology, collective: Collective, steps: int, chunks: int) -> Stored:
+def find(topology: Topology, collective: Collective, steps: int, chunks: int) -> StoredSchedule:
     start = time.perf_counter()
     schedule = fewest_rounds(topology, collective, steps=steps, chunks=chunks, seconds=SECONDS).schedule
     seconds = time.perf_counter() - start
@@ -82,7 +82,7 @@ def find(topology: Topology, collective: Collective, steps: int, chunks: int) ->
     cost = cost_of(topology, schedule)
     name = f"{topology.spec} {collective}"
     print(f"{name:42} {steps} steps, y = {cost.bandwidth!s:6} bound {bound!s:6} {seconds:6.1f} s", flush=True)
-    return Stored(schedule, cost, bound, {"chunks": chunks, "seed": 0, "ortools": version("ortools")})
+    return StoredSchedule(schedule, cost, bound, {"chunks": chunks, "seed": 0, "ortools": version("ortools")})
 
 
 def find_all(folder: Path) -> None:

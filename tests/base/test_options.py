@@ -7,14 +7,25 @@ from typing import Annotated, Any, TypedDict, Unpack
 import pytest
 
 from topodesign.base.errors import ParameterError, UnitError
-from topodesign.base.options import Amount, Choice, Flag, Option, Span, Whole, collect_options, read, takes, with_fields
+from topodesign.base.options import (
+    Amount,
+    Choice,
+    Flag,
+    Option,
+    Span,
+    WholeKind,
+    collect_options,
+    read,
+    takes,
+    with_fields,
+)
 from topodesign.base.units import Quantity, as_size
 from topodesign.base.work_options import OwnTimingOptions, TimingOptions
 
 
 class Toy(TypedDict, total=False):
     colour: Annotated[str, Option("Which; see --most-turns.", Choice(("red", "blue")), default="red")]
-    most_turns: Annotated[int | None, Option("How many.", Whole(1, 9, word="all"))]
+    most_turns: Annotated[int | None, Option("How many.", WholeKind(1, 9, word="all"))]
     size: Annotated[Quantity, Option("How much.", Amount(as_size), default="1KiB")]
     patience: Annotated[Quantity | None, Option("How long.", Span())]
     loud: Annotated[bool, Option("Whether.", Flag(), default=False)]

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import topodesign
-from topodesign.base.claims import Among, Claim, Of, Proof
+from topodesign.base.claims import Claim, Of, Proof, Scope
 from topodesign.base.fitted import columns_of, fit_lines
 from topodesign.base.spec import parse
 from topodesign.base.wording import count_noun, join_words, nearest, suggest, with_article
@@ -118,7 +118,7 @@ def test_columns_are_what_is_told_then_what_a_terminal_has(monkeypatch: pytest.M
 
 @pytest.mark.parametrize("proof", Proof)
 def test_scope_and_proof_are_in_the_words(proof: Proof) -> None:
-    for of, among in product(Of, Among):
+    for of, among in product(Of, Scope):
         claim = Claim(of, Fraction(3, 2), among, proof, Fraction(5, 4), "a reason")
         words, listed = str(claim), proof is Proof.LISTED  # which is the best of those compared, not of all
         assert f"{of.best} among {among}" in words or listed, (of, among)
@@ -131,9 +131,9 @@ def test_scope_and_proof_are_in_the_words(proof: Proof) -> None:
 
 
 def test_the_gap_is_that_to_the_bound() -> None:
-    dear = Claim(Of.FACTOR, Fraction(3, 2), Among.TREES, Proof.NONE, Fraction(5, 4))
-    slow = Claim(Of.RATE, 400, Among.TREES, Proof.NONE, 480)
+    dear = Claim(Of.FACTOR, Fraction(3, 2), Scope.TREES, Proof.NONE, Fraction(5, 4))
+    slow = Claim(Of.RATE, 400, Scope.TREES, Proof.NONE, 480)
     assert dear.gap == slow.gap == Fraction(1, 5)
     assert "20.00%" in str(dear)
-    assert Claim(Of.RATE, 400, Among.TREES, Proof.NONE).gap is None
-    assert Claim(Of.RATE, 400, Among.TREES, Proof.DUAL, 400).gap == 0
+    assert Claim(Of.RATE, 400, Scope.TREES, Proof.NONE).gap is None
+    assert Claim(Of.RATE, 400, Scope.TREES, Proof.DUAL, 400).gap == 0

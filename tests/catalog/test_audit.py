@@ -20,7 +20,7 @@ from topodesign.catalog.all_to_all_rows import EXCHANGE
 from topodesign.catalog.audit import audit_row, distances, spff
 from topodesign.catalog.files import default_directory
 from topodesign.catalog.lookup import Catalog
-from topodesign.catalog.replayed import Digraph, Wrong, orbits_of, replay
+from topodesign.catalog.replayed import Digraph, InvalidScheduleError, orbits_of, replay
 from topodesign.catalog.rows import read_row
 from topodesign.catalog.verify import read_stored_rows, verify
 from topodesign.pricing.closed_form import price
@@ -86,7 +86,7 @@ def test_every_untrue_word_is_found(name: str) -> None:
 
 def test_a_symmetry_that_the_links_do_not_have_is_not_believed() -> None:
     links = links_of(build("genkautz(2,6)"))
-    with pytest.raises(Wrong, match="symmetry"):
+    with pytest.raises(InvalidScheduleError, match="symmetry"):
         orbits_of(links, (np.roll(np.arange(6), 1).astype(np.int32),))
 
 
@@ -179,7 +179,7 @@ def broken(moves: Moves, name: str) -> Moves:
 def test_schedules_that_are_none_are_refused(name: str, words: str) -> None:
     topology = build("randomregulargraph(20,4,1)")
     moves = best_deferral(topology).moves
-    with pytest.raises(Wrong, match=words):
+    with pytest.raises(InvalidScheduleError, match=words):
         replay(links_of(topology), broken(moves, name), 6)
 
 

@@ -15,7 +15,7 @@ from topodesign.catalog.all_to_all import Bounds
 from topodesign.catalog.all_to_all_rows import Exchange
 from topodesign.catalog.audit import audit_exchange
 from topodesign.catalog.flow_audit import proven, wrong_flow
-from topodesign.catalog.replayed import Digraph, Orbits, Wrong, orbits_of
+from topodesign.catalog.replayed import Digraph, InvalidScheduleError, Orbits, orbits_of
 from topodesign.topology.topology import Topology
 
 SPECS = ("genkautz(2,11)", "circulant(12,2,3)", "parallel(genkautz(2,7),2)", "torus(3,4)", "spare(complete(5))")
@@ -61,7 +61,7 @@ def test_what_is_broken_proves_nothing(name: str) -> None:
     elif name == "sources":
         flow = replace(flow, quotient=replace(flow.quotient, sources=flow.quotient.sources[1:]))
     broken = replace(flow, amounts=amounts, prices=prices, denominator=flow.denominator + (name == "denominator"))
-    with pytest.raises(Wrong):
+    with pytest.raises(InvalidScheduleError):
         proven(broken, links, orbits)
 
 

@@ -148,13 +148,13 @@ def test_a_lookup_decompresses_one_piece(directory: Path, monkeypatch: pytest.Mo
     archive = open_packed(get_packed_path(directory, 4))
     starts = [int(member.filename.removesuffix(".tsv")) for member in archive.members[1:-1]]
     asked: list[str] = []
-    reads = packed.Packed._read
+    reads = packed.PackedArchive._read
 
-    def reading(self: packed.Packed, member: zipfile.ZipInfo) -> bytes:
+    def reading(self: packed.PackedArchive, member: zipfile.ZipInfo) -> bytes:
         asked.append(member.filename)
         return reads(self, member)
 
-    monkeypatch.setattr(packed.Packed, "_read", reading)
+    monkeypatch.setattr(packed.PackedArchive, "_read", reading)
     for nodes in (*range(starts[0], LAST + 1), LAST + 100):
         asked.clear()
         read_rows(directory, 4, nodes, nodes)

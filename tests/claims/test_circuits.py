@@ -14,7 +14,7 @@ import pytest
 from scipy.optimize import linprog
 
 from topodesign import reconfigure
-from topodesign.base.claims import Among, Of
+from topodesign.base.claims import Of, Scope
 from topodesign.collectives import ALL_TO_ALL
 from topodesign.schedulers.circuits.bounds import Room, least
 
@@ -63,7 +63,7 @@ def test_no_sequence_of_few_nodes_takes_less_time(nodes: int, degree: int, cabli
             found = reconfigure(
                 nodes, degree, alpha="1us", size=size, bandwidth="12Gbps", delay=delay * US, cabling=cabling
             )
-            assert (found.claim.of, found.claim.among) == (Of.TIME, Among.CIRCUITS)
+            assert (found.claim.of, found.claim.among) == (Of.TIME, Scope.CIRCUITS)
             second = Fraction(8 * size, 12 * 10**9)
             times = [steps * US + factor * second + changes * delay * US for steps, factor, changes in figures]
             assert found.claim.bound is not None

@@ -18,7 +18,7 @@ import pytest
 
 from tests.claims.trees_oracle import Need, Net, into, least_cost, least_time, out_of, through
 from tests.floors import reached
-from topodesign.base.claims import Among, Claim, Of
+from topodesign.base.claims import Claim, Of, Scope
 from topodesign.base.errors import InfeasibleError, TooLargeError
 from topodesign.collectives import ALL_TO_ALL, GATHER, Collective, as_collective
 from topodesign.fabrics.fabric import Fabric, FabricLink, Shared
@@ -73,17 +73,17 @@ def random_fabric(seed: int, *, limits: bool = False) -> Fabric:
 # -- oracles -----------------------------------------------------------------------------------------------------------
 
 
-def scope(fabric: Fabric, among: Among, members: frozenset[int]) -> tuple[frozenset[int], ...]:
+def scope(fabric: Fabric, among: Scope, members: frozenset[int]) -> tuple[frozenset[int], ...]:
     """Who copies, who adds, and where sums may be made, in a scope."""
     every = frozenset(range(len(fabric.names)))
-    if among in {Among.TREES, Among.MEMBER_TREES, Among.IN_TURN}:
+    if among in {Scope.TREES, Scope.MEMBER_TREES, Scope.IN_TURN}:
         return members, members, members
     copies, adds = fabric.multicast | members, fabric.aggregation | members
-    if among in {Among.CAPABLE_TREES, Among.CAPABLE_MEMBER_TREES}:
+    if among in {Scope.CAPABLE_TREES, Scope.CAPABLE_MEMBER_TREES}:
         return copies, adds, every  # what cannot add or copy has one way in or out there
-    if among is Among.STEADY_TREES:
+    if among is Scope.STEADY_TREES:
         return copies, adds, copies & adds
-    assert among in {Among.SCHEDULES, Among.FLOWS}
+    assert among in {Scope.SCHEDULES, Scope.FLOWS}
     return every, every, every
 
 
@@ -92,7 +92,7 @@ def needs_of(  # noqa: PLR0917  all that a scope depends on
     fabric: Fabric,
     one: Collective,
     members: frozenset[int],
-    among: Among,
+    among: Scope,
     sizes: dict[int, Fraction] | None = None,
     inside: frozenset[int] | None = None,
 ) -> list[Need]:
@@ -119,12 +119,12 @@ def needs_of(  # noqa: PLR0917  all that a scope depends on
 
 
 def time_of(
-    fabric: Fabric, kind: Collective, among: Among, sizes: dict[int, Fraction] | None = None, *, inside: bool = False
+    fabric: Fabric, kind: Collective, among: Scope, sizes: dict[int, Fraction] | None = None, *, inside: bool = False
 ) -> float:
     """The least time of one unit of data of each group, in units of the fabric's."""
     net = Net.of(fabric)
-    if among is Among.IN_TURN:
-        halves = [time_of(fabric, part, Among.TREES, sizes) for part in kind.parts]
+    if among is Scope.IN_TURN:
+        halves = [time_of(fabric, part, Scope.TREES, sizes) for part in kind.parts]
         return sum(halves)
     needs = []
     for one in kind.single:
@@ -173,7 +173,7 @@ def check_optimum(seed: int) -> None:
         record = found.record()
         for claim in found.claims:
             rate = float(fabric.unit) / time_of(fabric, asked, claim.among, None if name == "allreduce" else share)
-            hold(claim, rate, reachable=claim.among is not Among.IN_TURN or sizes is None)
+            hold(claim, rate, reachable=claim.among is not Scope.IN_TURN or sizes is None)
         assert record["proven"] == found.claims[0].proven
         assert Fraction(record["bound"]) == found.claims[0].bound
         if name == "allreduce" and not fabric.topology.switches and sizes is None and options["proof"]:
@@ -220,7 +220,7 @@ def check_flows(seed: int) -> None:
             continue
         asked = kind if root is None else kind.at(fabric.number(root))
         price = np.array([costs[word] for word in fabric.classes], dtype=float)
-        time, cost = least_cost(net, needs_of(net, fabric, asked, members, Among.FLOWS), price)
+        time, cost = least_cost(net, needs_of(net, fabric, asked, members, Scope.FLOWS), price)
         rate, least = found.claims
         hold(rate, float(fabric.unit) / time)
         hold(least, cost * asked.shards(len(members)))
@@ -259,14 +259,14 @@ def check_groups(seed: int) -> None:
         assert isinstance(found, GroupPrice)
         asked = kind.within(groups, roots)
         for claim in found.claims:
-            inside = others == "vanish" and claim.among is not Among.SCHEDULES
-            if claim.among is Among.IN_TURN:
+            inside = others == "vanish" and claim.among is not Scope.SCHEDULES
+            if claim.among is Scope.IN_TURN:
                 if inside and fabric.topology.nodes > len(groups[0]):
                     continue
                 time = time_of(fabric, asked, claim.among)
             else:
                 time = time_of(fabric, asked, claim.among, inside=inside)
-            hold(claim, ports * time, reachable=claim.among is not Among.SCHEDULES)
+            hold(claim, ports * time, reachable=claim.among is not Scope.SCHEDULES)
 
 
 def check_plans(seed: int) -> None:

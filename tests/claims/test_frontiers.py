@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from tests.floors import reached
 from tests.samples.ranked import rank
 from topodesign import Catalog, compare, pareto, survey
-from topodesign.base.claims import Among, Of, Proof, fastest_of, first_of
+from topodesign.base.claims import Of, Proof, Scope, fastest_of, first_of
 from topodesign.base.cost import least_steps
 
 ALPHA, RATE = Fraction(1, 10**5), Fraction(10**11)
@@ -42,10 +42,10 @@ def test_no_row_is_faster_than_the_one_that_a_verdict_names(nodes: int, degree: 
     if not every:
         return
     found = pareto(nodes, degree, bidirectional=duplex, sizes=size)
-    assert found.among is Among.CATALOG
+    assert found.among is Scope.CATALOG
     assert found.best.allreduce[0] == min(every.values())
     reached("compared")
-    if fastest_of(Among.CATALOG) in found.verdict:  # at every size
+    if fastest_of(Scope.CATALOG) in found.verdict:  # at every size
         reached("everywhere")
         for power in range(0, 41, 10):
             other = times(nodes, degree, Fraction(2) ** power, duplex=duplex)
@@ -72,7 +72,7 @@ def test_the_first_of_those_that_are_ranked_is_not_beaten(nodes: int, degree: in
 
 def test_the_fastest_of_each_size_is_that_of_its_rows() -> None:
     found = survey(range(100, 130), 4)
-    assert fastest_of(Among.CATALOG) in found.heading()
+    assert fastest_of(Scope.CATALOG) in found.heading()
     for one in found:
         assert one.fastest.allreduce[0] == min(times(one.nodes, 4, Fraction(2**20), duplex=False).values())
 

@@ -18,7 +18,7 @@ from scipy.optimize import linprog
 
 from tests.floors import reached
 from topodesign import Catalog, Topology, all_to_all, evaluate, price_deferred, schedule
-from topodesign.base.claims import Among
+from topodesign.base.claims import Scope
 from topodesign.base.cost import Cost, bound_in, least_steps, lower_bounds, moore_distances
 from topodesign.base.errors import TopodesignError
 from topodesign.collectives import ALLGATHER
@@ -152,7 +152,7 @@ def test_exact_all_to_all_is_that_of_the_linear_program(nodes: int, degree: int,
         assert other.lower <= (found.bandwidth or 0) <= (other.upper or 0)
     mine, every = found.claims
     assert mine.proven
-    assert mine.among is Among.FLOWS
+    assert mine.among is Scope.FLOWS
     assert every.value >= (every.bound or 0) == moore_distances(nodes, degree, duplex=topology.is_duplex)
 
 
@@ -222,7 +222,7 @@ def test_claims_of_an_evaluation_hold_among_random_topologies(nodes: int, degree
     one, other = (evaluate(random_topology(nodes, degree, duplex, seed + more)) for more in (0, 1))
     assume(one.topology.is_duplex == other.topology.is_duplex)
     steps, factor, *_ = one.claims
-    if steps.proven and steps.among in {Among.TOPOLOGIES, Among.DUPLEX}:
+    if steps.proven and steps.among in {Scope.TOPOLOGIES, Scope.DUPLEX}:
         assert other.cost.steps >= steps.value
     if factor.proven:
         assert min(max(pair[0].bandwidth, pair[1].bandwidth) for _, pair in other.ways) >= factor.value

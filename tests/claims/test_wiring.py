@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from tests import floors
 from tests.samples.wirings import bare, wired
-from topodesign.base.claims import PROVEN_NONE, Among, Claim, Of
+from topodesign.base.claims import PROVEN_NONE, Claim, Of, Scope
 from topodesign.base.errors import InfeasibleError
 from topodesign.topology.topology import Topology
 from topodesign.wiring.change.rewire import Rewiring, change_wiring
@@ -174,7 +174,7 @@ def test_no_order_of_the_hosts_needs_fewer_moves(room: Room) -> None:
     (claim,) = found.claims
     least = fewest(plan, room.want, itertools.permutations(plan.hosts, room.want.nodes))
     floors.reached("changes")
-    assert (claim.of, claim.among, claim.value) == (Of.MOVES, Among.CHANGES, found.moves)
+    assert (claim.of, claim.among, claim.value) == (Of.MOVES, Scope.CHANGES, found.moves)
     assert least == claim.value == claim.bound
     assert claim.proven
 
@@ -191,7 +191,7 @@ def test_hosts_that_stay_need_no_fewer_moves(room: Room) -> None:
         return
     (claim,) = found.claims
     floors.reached("changes")
-    assert claim.among is Among.PLACED_CHANGES
+    assert claim.among is Scope.PLACED_CHANGES
     assert claim.value == fewest(plan, room.want, [plan.hosts]) == claim.bound
     assert claim.proven
     assert free is not None
@@ -227,7 +227,7 @@ def test_no_repair_needs_fewer_patches(room: Room, data: st.DataObject) -> None:
     if found.repair.made:
         floors.reached("repairs")
         (claim,) = found.claims
-        assert (claim.of, claim.among, claim.value) == (Of.PATCHES, Among.REPAIRS, found.repair.moves)
+        assert (claim.of, claim.among, claim.value) == (Of.PATCHES, Scope.REPAIRS, found.repair.moves)
         assert claim.value >= least
         assert not refuted(claim, least)
     assert bool(found.claims) == bool(found.repair.moves)

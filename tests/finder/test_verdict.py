@@ -8,7 +8,7 @@ from fractions import Fraction
 import pytest
 
 from topodesign import Catalog, pareto
-from topodesign.base.claims import Among, Claim, Of
+from topodesign.base.claims import Claim, Of, Scope
 from topodesign.base.cost import Cost, lower_bounds
 from topodesign.base.units import format_size_rounded
 from topodesign.catalog.rows import select_frontier
@@ -81,7 +81,7 @@ def test_more_ports_than_peers_need_a_step_or_two(nodes: int, degree: int) -> No
 
 def test_three_winners_are_told_in_order() -> None:
     offers = [("a(1)", Cost(2, Fraction(3))), ("b(1)", Cost(4, Fraction(2))), ("c(1)", Cost(9, Fraction(1)))]
-    text = verdict_on(offers, [Cost(2, Fraction(1))], as_workload("10us", "1GiB", "100Gbps"), Among.FOUND, duplex=False)
+    text = verdict_on(offers, [Cost(2, Fraction(1))], as_workload("10us", "1GiB", "100Gbps"), Scope.FOUND, duplex=False)
     assert text.startswith("2 steps win up to 244KiB, 4 steps from 244KiB to 610KiB, 9 steps from there on: at 1GiB 9 ")
 
 

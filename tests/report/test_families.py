@@ -15,7 +15,7 @@ from topodesign.base.errors import ParameterError, SpecError, TopodesignError
 from topodesign.base.spec import Spec, parse
 from topodesign.cli.main import run
 from topodesign.fabrics.presets import FABRICS
-from topodesign.report.families import SIZES, Described, picture
+from topodesign.report.families import SIZES, SpecDescription, picture
 from topodesign.topology.everyday import SPOKEN
 from topodesign.topology.family import Family
 from topodesign.topology.library import CATALOG_NAMES, generator
@@ -39,7 +39,7 @@ def test_every_name_that_specs_know_is_described_once() -> None:
     )
 
 
-def arguments(one: Described) -> dict[str, object]:
+def arguments(one: SpecDescription) -> dict[str, object]:
     """The numbers of the example by the names of the arguments, and N and d of what it expands."""
     spec = parse(one.example)
     if one.kind == "catalog":
@@ -72,7 +72,7 @@ def value(formula: str, names: dict[str, object]) -> object:
 
 
 @pytest.mark.parametrize("one", EVERY, ids=NAMES)
-def test_formulas_are_those_of_the_example(one: Described) -> None:
+def test_formulas_are_those_of_the_example(one: SpecDescription) -> None:
     topology, names = one.topology(), arguments(one)
     nodes, degree = value(one.nodes, names), value(one.degree, names)
     assert nodes in {None, topology.nodes - len(topology.switches)}

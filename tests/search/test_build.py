@@ -27,7 +27,7 @@ from topodesign.search import tasks
 from topodesign.search.build import Journal, _of_shard, build_catalog
 from topodesign.search.candidate import Candidate
 from topodesign.search.finder import Finder, base_targets
-from topodesign.search.target import Found, Target
+from topodesign.search.target import FoundDigraph, Target
 from topodesign.search.tasks import Effort, Stage, Task, needs, run_task, waves
 
 NODES, DEGREES = range(3, 11), (2, 3)
@@ -103,7 +103,7 @@ def test_finder_asks_for_no_other_sizes(target: Target, monkeypatch: pytest.Monk
 def test_what_is_far_from_the_bound_is_tried_again(steps: int, tries: int, monkeypatch: pytest.MonkeyPatch) -> None:
     tried: list[int] = []
 
-    def search(*_: object, seed: int, **__: object) -> list[Found]:
+    def search(*_: object, seed: int, **__: object) -> list[FoundDigraph]:
         tried.append(seed)
         return []
 

@@ -25,7 +25,7 @@ from topodesign.catalog.verify import find_misplaced, read_stored_rows
 from topodesign.cli.catalog.improve import command
 from topodesign.pricing.deferral import count_receivers
 from topodesign.search.improve import DEFERRAL, STRATEGIES, _Run
-from topodesign.search.improve_jobs import Run, Spent, search_in_jobs, sum_spent
+from topodesign.search.improve_jobs import Run, StrategyEffort, search_in_jobs, sum_spent
 from topodesign.search.state import SearchState, by_spff, expansions
 from topodesign.search.strategies import NAMES
 from topodesign.search.strategies.composition import composition
@@ -336,7 +336,7 @@ class Finds:
     """One turn: the first process finds a topology, the second waits until it has it, and adds a size of its own."""
 
     def __init__(self, place: int) -> None:
-        self.place, self.spent = place, dict[str, Spent]()
+        self.place, self.spent = place, dict[str, StrategyEffort]()
         self.state = SearchState(range(12, 16), {4: []})
         self.done = False
 
@@ -351,7 +351,7 @@ class Finds:
             return True
         else:
             gain = self.state.keep(target, [parse("torus(3,5)")])
-        self.spent["toy"], self.done = Spent("toy", 1, 0.5, gain), True
+        self.spent["toy"], self.done = StrategyEffort("toy", 1, 0.5, gain), True
         return True
 
 
@@ -361,12 +361,12 @@ def dies(_: int) -> Run:
 
 @pytest.mark.dear
 def test_what_one_finds_reaches_the_others() -> None:
-    state, told = SearchState(range(12, 16), {4: []}), list[dict[str, Spent]]()
+    state, told = SearchState(range(12, 16), {4: []}), list[dict[str, StrategyEffort]]()
     search_in_jobs(Finds, 2, 60, state, told.append)
     assert {row.nodes for row in state.new} == {12, 15}
     assert [check_row(row) for row in state.new] == [None] * len(state.new)
     assert (told[-1]["toy"].searches, told[-1]["toy"].seconds) == (2, 1.0)
-    assert sum_spent([told[-1], {"toy": Spent("toy", 1, 0.5, 0.25)}])["toy"].searches == 3
+    assert sum_spent([told[-1], {"toy": StrategyEffort("toy", 1, 0.5, 0.25)}])["toy"].searches == 3
 
 
 def test_a_process_that_dies_is_told() -> None:

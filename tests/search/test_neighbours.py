@@ -26,7 +26,7 @@ from topodesign.graphs.expansions.swap import swap
 from topodesign.pricing.closed_form import price
 from topodesign.search.neighbours import compact, search_neighbours
 from topodesign.search.resized import _delete_nodes, _insert_nodes, _number, iterate_resized
-from topodesign.search.target import Found, Target, select_frontier
+from topodesign.search.target import FoundDigraph, Target, select_frontier
 from topodesign.topology.topology import Topology
 
 
@@ -282,6 +282,6 @@ def test_undominated_keeps_the_plainest_of_equals() -> None:
         (2, Fraction(2), "a()"),
         (4, Fraction(1), "b()"),
     ]
-    found = [Found(parse(text), Cost(steps, y)) for steps, y, text in rows]
+    found = [FoundDigraph(parse(text), Cost(steps, y)) for steps, y, text in rows]
     assert [str(one.spec) for one in select_frontier(found)] == ["a()", "kautz(2,2)"]
     assert select_frontier(found, [Cost(2, Fraction(1))]) == []

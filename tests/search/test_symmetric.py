@@ -18,7 +18,7 @@ from topodesign.search import symmetric as search
 from topodesign.search.groups import groups_of_order, groups_to_search
 from topodesign.search.lifted import cayley_spec
 from topodesign.search.symmetric import search_cayley, search_symmetric
-from topodesign.search.target import Found, Target
+from topodesign.search.target import FoundDigraph, Target
 from topodesign.topology.groups import Group, affine, dicyclic, metacyclic
 
 
@@ -34,15 +34,15 @@ class Clock:
 
 
 @pytest.fixture
-def counted(monkeypatch: pytest.MonkeyPatch) -> Callable[..., dict[Target, list[Found]]]:
-    def run(targets: list[Target], batches: int, seed: int = 0) -> dict[Target, list[Found]]:
+def counted(monkeypatch: pytest.MonkeyPatch) -> Callable[..., dict[Target, list[FoundDigraph]]]:
+    def run(targets: list[Target], batches: int, seed: int = 0) -> dict[Target, list[FoundDigraph]]:
         monkeypatch.setattr(search, "Stopwatch", Clock)
         return search_cayley(targets, batches * 0.03, seed=seed)
 
     return run
 
 
-def check(found: Found, target: Target) -> None:
+def check(found: FoundDigraph, target: Target) -> None:
     """Price a find again, from all its nodes and both ways round."""
     topology = build(found.spec)
     assert (topology.nodes, topology.degree) == (target.nodes, target.degree)
@@ -67,7 +67,7 @@ def check(found: Found, target: Target) -> None:
     ],
 )
 def test_found_digraphs_cost_what_the_search_says(
-    target: Target, counted: Callable[..., dict[Target, list[Found]]]
+    target: Target, counted: Callable[..., dict[Target, list[FoundDigraph]]]
 ) -> None:
     found = counted([target], 12)[target]
     assert found
@@ -78,7 +78,7 @@ def test_found_digraphs_cost_what_the_search_says(
         check(one, target)
 
 
-def test_the_seed_alone_decides(counted: Callable[..., dict[Target, list[Found]]]) -> None:
+def test_the_seed_alone_decides(counted: Callable[..., dict[Target, list[FoundDigraph]]]) -> None:
     targets = [Target(60, 4, duplex=False), Target(20, 4, duplex=False)]
     assert counted(targets, 10, seed=3) == counted(targets, 10, seed=3)
     longer, shorter = counted(targets, 20, seed=3), counted(targets, 10, seed=3)
@@ -87,7 +87,7 @@ def test_the_seed_alone_decides(counted: Callable[..., dict[Target, list[Found]]
             assert any(other.cost.dominates(one.cost) for other in longer[target])
 
 
-def test_known_costs_are_not_found_again(counted: Callable[..., dict[Target, list[Found]]]) -> None:
+def test_known_costs_are_not_found_again(counted: Callable[..., dict[Target, list[FoundDigraph]]]) -> None:
     target = Target(16, 4, duplex=False)
     best = counted([target], 30)[target]
     with_known = search_cayley([target], 0.2, known=lambda _t: [Cost(2, Fraction(15, 16))])[target]

@@ -25,7 +25,7 @@ PROVEN_NONE = "proven: there is none"  # of what was looked for among all that t
 NOT_PROVEN_NONE = "not proven: there may be one"  # of what was looked for in vain for as long as there was time
 
 
-def fastest_of(among: Among) -> str:
+def fastest_of(among: Scope) -> str:
     """Return the superlative of a frontier with its scope.
 
     For example ``the fastest of the catalog entries``.
@@ -68,7 +68,7 @@ class Proof(StrEnum):
     """It is not proven."""
 
 
-class Among(StrEnum):
+class Scope(StrEnum):
     """Those that a value is compared with, in words after "among"."""
 
     TOPOLOGIES = "topologies with the same nodes and ports"
@@ -100,7 +100,7 @@ class Among(StrEnum):
     REPAIRS = "repairs that make these links between the hosts"
 
     @classmethod
-    def over_trees(cls, *, capable: bool, members: bool = False) -> Among:
+    def over_trees(cls, *, capable: bool, members: bool = False) -> Scope:
         """Return the scope of schedules over trees.
 
         Of all nodes or some members; switches copy and add, or only forward.
@@ -144,7 +144,7 @@ class Claim(Declared):
 
     of: Of  # what is least (of a rate, most)
     value: Fraction | int  # how much it is: steps, a bandwidth factor, seconds, bytes per second, a number of patches
-    among: Among  # those that it is compared with
+    among: Scope  # those that it is compared with
     proof: Proof  # what that rests on; ``Proof.NONE`` where none of them is known to be better, but one may be
     bound: Fraction | int | None = None
     by: str = ""
@@ -152,7 +152,7 @@ class Claim(Declared):
     KEYS = (
         key("of=of.key", kind=tuple(one.key for one in Of)),
         "value=str(value)",
-        key("among=str(among)", "What it is compared with.", kind=tuple(map(str, Among))),
+        key("among=str(among)", "What it is compared with.", kind=tuple(map(str, Scope))),
         "proof bound=str(bound)",
         key("by=or_null(by)", "The theorem, search or certificate, or why it is not proven; null if none is given."),
         key("words=str(self)", "The claim in a sentence.", kind=str),
@@ -161,7 +161,7 @@ class Claim(Declared):
 
     @classmethod
     def to_bound(
-        cls, of: Of, value: Fraction | int, among: Among, bound: Fraction | int, *, by: str = "", missed: str = ""
+        cls, of: Of, value: Fraction | int, among: Scope, bound: Fraction | int, *, by: str = "", missed: str = ""
     ) -> Claim:
         """Return the claim of a value beside a bound.
 

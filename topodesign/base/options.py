@@ -44,7 +44,7 @@ class Text(Kind):
 
 
 @dataclass(eq=False, repr=False)
-class Whole(Kind):
+class WholeKind(Kind):
     """A whole number in a range, or a word."""
 
     least: int = 0

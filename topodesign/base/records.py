@@ -227,7 +227,7 @@ _One = TypeVar("_One", bound=Result)
 T = TypeVar("T")
 
 
-class Several(Result, Generic[T]):
+class ResultSequence(Result, Generic[T]):
     """A result that is a sequence.
 
     ``MEMBERS`` names the attribute that holds its values.

@@ -25,7 +25,7 @@ _PER_YAML_LETTER, _PER_LINE = 32, 300  # bytes of memory that a letter of YAML a
 
 
 @dataclass(frozen=True, slots=True)
-class Located:
+class LocatedValue:
     """A value of a file with the line that it begins on.
 
     Text, a list of located values, or a mapping of texts to such.
@@ -38,7 +38,7 @@ class Located:
     plain: bool = False
 
 
-def parse_yaml(text: str) -> Located:
+def parse_yaml(text: str) -> LocatedValue:
     """Return the one document of a text. Every scalar is text."""
     import yaml  # noqa: PLC0415  heavy
 
@@ -61,7 +61,7 @@ def parse_yaml(text: str) -> Located:
     return document
 
 
-def parse_csv(text: str, required: Sequence[str], optional: Sequence[str]) -> Iterator[dict[str, Located]]:
+def parse_csv(text: str, required: Sequence[str], optional: Sequence[str]) -> Iterator[dict[str, LocatedValue]]:
     """Yield the rows of a CSV as mappings of columns to text.
 
     Empty cells and surrounding blanks are omitted.
@@ -78,7 +78,7 @@ def parse_csv(text: str, required: Sequence[str], optional: Sequence[str]) -> It
     for line, cells in rows:
         if len(cells) != len(header):
             raise FileFormatError(f"line {line}: {len(cells)} cells, the header has {len(header)}")
-        row = {name: Located(cell.strip(), line) for name, cell in zip(header, cells, strict=True) if cell.strip()}
+        row = {name: LocatedValue(cell.strip(), line) for name, cell in zip(header, cells, strict=True) if cell.strip()}
         empty = next((name for name in required if name not in row), None)
         if row and empty is not None:
             raise FileFormatError(f"line {line}: {empty}: the cell is empty")
@@ -182,7 +182,7 @@ def separator_of(line: str) -> str:
     return max(",;\t", key=plain.count)
 
 
-def _value(event: Any, events: Iterator[Any], depth: int) -> Located:
+def _value(event: Any, events: Iterator[Any], depth: int) -> LocatedValue:
     import yaml  # noqa: PLC0415  heavy
 
     line = event.start_mark.line + 1
@@ -193,13 +193,13 @@ def _value(event: Any, events: Iterator[Any], depth: int) -> Located:
     if depth > _DEEPEST:
         raise FileFormatError(f"line {line}: nested more than {_DEEPEST} deep")
     if isinstance(event, yaml.ScalarEvent):
-        return Located(event.value, line, plain=event.implicit[0])
+        return LocatedValue(event.value, line, plain=event.implicit[0])
     if isinstance(event, yaml.SequenceStartEvent):
         items = []
         while not isinstance(event := next(events), yaml.SequenceEndEvent):
             items.append(_value(event, events, depth + 1))
-        return Located(items, line)
-    fields: dict[str, Located] = {}
+        return LocatedValue(items, line)
+    fields: dict[str, LocatedValue] = {}
     while not isinstance(event := next(events), yaml.MappingEndEvent):
         key = _value(event, events, depth + 1)
         if not isinstance(key.value, str):
@@ -207,4 +207,4 @@ def _value(event: Any, events: Iterator[Any], depth: int) -> Located:
         if key.value in fields:
             raise FileFormatError(f"line {key.line}: the field '{key.value[:50]}' is there twice")
         fields[key.value] = _value(next(events), events, depth + 1)
-    return Located(fields, line)
+    return LocatedValue(fields, line)

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Annotated, TypedDict
 
 from topodesign.base.arguments import MAX_SEED
-from topodesign.base.options import Option, Whole
+from topodesign.base.options import Option, WholeKind
 from topodesign.base.units import Quantity
 
 SIZES = Option(
@@ -57,13 +57,13 @@ class OwnWorkOptions(TypedDict, total=False):
 class ImproveOptions(TypedDict, total=False):
     """How a catalog is searched."""
 
-    seed: Annotated[int, Option("Seed of all searches.", Whole(0, MAX_SEED), default=0, metavar="S")]
+    seed: Annotated[int, Option("Seed of all searches.", WholeKind(0, MAX_SEED), default=0, metavar="S")]
     jobs: Annotated[
         int | None,
         Option(
             "Processes that search, each at sizes of its own.  [default: one per core; 1 for less than 30 seconds, or "
             "for all-to-all]",
-            Whole(1, 256),
+            WholeKind(1, 256),
             metavar="J",
         ),
     ]

@@ -18,7 +18,7 @@ from topodesign.base.cost import Basis
 from topodesign.base.errors import TopodesignError
 from topodesign.catalog.all_to_all_rows import Exchange
 from topodesign.catalog.flow_audit import wrong_flow
-from topodesign.catalog.replayed import Digraph, Ints, Orbits, Wrong, orbits_of, replay
+from topodesign.catalog.replayed import Digraph, Ints, InvalidScheduleError, Orbits, orbits_of, replay
 from topodesign.catalog.rows import Row
 from topodesign.pricing.split_deferral import best_deferral
 from topodesign.topology.library import build
@@ -31,7 +31,7 @@ _MAX_NEIGHBOURS = 20
 _SEED = 0  # of the sample of nodes
 
 
-class Audited(NamedTuple):
+class AuditedRow(NamedTuple):
     """What came of the audit of a row.
 
     * ``sampled``: whether only some of the nodes were looked at, drawn at random: then nothing that was seen costs more
@@ -42,7 +42,7 @@ class Audited(NamedTuple):
     sampled: bool = False
 
 
-class Priced(NamedTuple):
+class SampledFigures(NamedTuple):
     """Figures from some nodes: largest distance, SPFF factor, distance sums."""
 
     steps: int
@@ -50,17 +50,17 @@ class Priced(NamedTuple):
     sums: Ints
 
 
-def audit_row(row: Row) -> Audited:
+def audit_row(row: Row) -> AuditedRow:
     """Return the faults of a row, and whether only a sample was checked."""
     try:
         return _audit_row(row)
     except TopodesignError as error:
-        return Audited(f"it cannot be rebuilt: {str(error).splitlines()[0]}")
-    except Wrong as error:
-        return Audited(f"audited it has {error}")
+        return AuditedRow(f"it cannot be rebuilt: {str(error).splitlines()[0]}")
+    except InvalidScheduleError as error:
+        return AuditedRow(f"audited it has {error}")
 
 
-def _audit_row(row: Row) -> Audited:
+def _audit_row(row: Row) -> AuditedRow:
     topology, links, orbits = _links(row.spec)
     turned = links.reverse()
     duplex = links.is_same(turned)
@@ -88,7 +88,7 @@ def _audit_row(row: Row) -> Audited:
     if row.all_to_all is not None and not sampled:
         untrue = wrong_flow(topology, links, orbits, row.degree, row.all_to_all)
         wrong += [] if untrue is None else [untrue]
-    return Audited("audited it has " + ", ".join(wrong) if wrong else None, sampled)
+    return AuditedRow("audited it has " + ", ".join(wrong) if wrong else None, sampled)
 
 
 def audit_exchange(one: Exchange, degree: int) -> str | None:
@@ -97,7 +97,7 @@ def audit_exchange(one: Exchange, degree: int) -> str | None:
         wrong = _wrong_exchange(one, degree)
     except TopodesignError as error:
         return f"it cannot be rebuilt: {str(error).splitlines()[0]}"
-    except Wrong as error:
+    except InvalidScheduleError as error:
         wrong = str(error)
     return None if wrong is None else f"audited it has {wrong}"
 
@@ -170,7 +170,7 @@ def _pad_links(links: Digraph) -> Ints:
     return into
 
 
-def spff(links: Digraph, degree: int, nodes: Ints) -> Priced:
+def spff(links: Digraph, degree: int, nodes: Ints) -> SampledFigures:
     """Return what some nodes show of the reduce-scatter by SPFF.
 
     What a node must send to those at distance x goes over its links on shortest ways: a link carries at least what all
@@ -188,7 +188,7 @@ def spff(links: Digraph, degree: int, nodes: Ints) -> Priced:
         sources, where = np.unique(near, return_inverse=True)
         far = distances(links, sources)
         if (far < 0).any():
-            raise Wrong("nodes that others do not reach")
+            raise InvalidScheduleError("nodes that others do not reach")
         at = len(some)
         for place, node in enumerate(some.tolist()):
             ends, capacity = links.dst[first[node] : first[node + 1]], links.capacity[first[node] : first[node + 1]]
@@ -199,7 +199,7 @@ def spff(links: Digraph, degree: int, nodes: Ints) -> Priced:
             most += [Fraction(0)] * (len(loads) - len(most))
             most[: len(loads)] = map(max, most, loads)
             sums.append(int(own.sum()))
-    return Priced(len(most), Fraction(degree, links.nodes) * sum(most), np.array(sums, dtype=np.int64))
+    return SampledFigures(len(most), Fraction(degree, links.nodes) * sum(most), np.array(sums, dtype=np.int64))
 
 
 def _loads(own: NDArray[np.int32], hops: NDArray[np.int32], capacity: Ints) -> list[Fraction]:
@@ -210,7 +210,9 @@ def _loads(own: NDArray[np.int32], hops: NDArray[np.int32], capacity: Ints) -> l
     """
     count, steps = len(hops), int(own.max())
     if count > _MAX_NEIGHBOURS:
-        raise Wrong(f"{count} neighbours at a node, more than the {_MAX_NEIGHBOURS} that an audit can count")
+        raise InvalidScheduleError(
+            f"{count} neighbours at a node, more than the {_MAX_NEIGHBOURS} that an audit can count"
+        )
     key = np.zeros(len(own), np.int64)
     for bit, row in enumerate(hops):
         key |= (row == own - 1).astype(np.int64) << bit
@@ -258,7 +260,7 @@ def _price_deferred(topology: Topology, links: Digraph, row: Row, orbits: Orbits
     found = best_deferral(topology)
     few = len(found.receivers) < links.nodes
     if few and not np.array_equal(np.sort(found.receivers), orbits.roots):
-        raise Wrong("a schedule of nodes that do not stand for all others")
+        raise InvalidScheduleError("a schedule of nodes that do not stand for all others")
     if few and not orbits.are_free():
-        raise Wrong("a schedule by a symmetry that leaves nodes where they are")
+        raise InvalidScheduleError("a schedule by a symmetry that leaves nodes where they are")
     return replay(links, found.moves, row.cost.steps, orbits if few else None) * Fraction(row.degree, links.nodes)

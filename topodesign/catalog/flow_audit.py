@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topodesign.catalog.all_to_all import Bounds
-from topodesign.catalog.replayed import Digraph, Ints, Orbits, Wrong
+from topodesign.catalog.replayed import Digraph, Ints, InvalidScheduleError, Orbits
 from topodesign.pricing.all_to_all import all_to_all
 from topodesign.pricing.efforts import Effort
 from topodesign.solve.flows.concurrent import ConcurrentFlow
@@ -61,10 +61,10 @@ def proven(flow: ConcurrentFlow, links: Digraph, orbits: Orbits) -> tuple[Fracti
     tail, head = ends
     place = np.searchsorted(keys, tail * nodes + head)
     if not np.array_equal(keys[np.minimum(place, len(keys) - 1)], tail * nodes + head):
-        raise Wrong("a flow over links that are not there")
+        raise InvalidScheduleError("a flow over links that are not there")
     roots = orbits.roots
     if not np.array_equal(np.sort(flow.quotient.sources), roots):
-        raise Wrong("a flow of nodes that do not stand for all others")
+        raise InvalidScheduleError("a flow of nodes that do not stand for all others")
     order = np.argsort(flow.quotient.sources)
     amounts, prices = np.asarray(flow.amounts)[order], np.asarray(flow.prices)[flow.quotient.kind]
     weight = np.bincount(orbits.of, minlength=nodes)[roots]
@@ -79,7 +79,7 @@ def proven(flow: ConcurrentFlow, links: Digraph, orbits: Orbits) -> tuple[Fracti
     charged = np.zeros(len(keys), dtype=object)
     charged[place] = prices.astype(object)
     if min(charged) < 0 or not any(charged) or any(charged != charged[same]):
-        raise Wrong("prices of links that prove nothing")
+        raise InvalidScheduleError("prices of links that prove nothing")
     far = _distances(links, roots, _wide(charged, nodes))
     paid = sum(int(count) * sum(map(int, row)) for count, row in zip(weight, far, strict=True))
     return Fraction(paid, int((charged * links.capacity).sum())), upper
@@ -112,7 +112,7 @@ def _loads(links: Digraph, roots: Ints, weight: Ints, sent: NDArray[Any], parts:
         np.subtract.at(gets, links.src, row)
         gets[root] += links.nodes * parts
         if row.min() < 0 or (gets != parts).any():
-            raise Wrong("a flow in which not every node gets a shard of all others")
+            raise InvalidScheduleError("a flow in which not every node gets a shard of all others")
         loads += count * row.astype(object)
     return loads
 

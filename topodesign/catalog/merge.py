@@ -32,7 +32,7 @@ class Share(Result):
     KEYS = ("degree", key("directory", "Where the catalog is that rows came from.", kind=str), "rows kept")
 
 
-class Merged(ResultList[Share]):
+class MergeReport(ResultList[Share]):
     """What came from where, a line per degree and catalog."""
 
     __slots__ = ()
@@ -47,7 +47,7 @@ class Merged(ResultList[Share]):
         return Table(self.heading(), ("degree", "rows", "kept", "directory"), rows, words=frozenset(("directory",)))
 
 
-def merge_catalog(catalogs: Sequence[Catalog | str | Path], directory: str | Path) -> Merged:
+def merge_catalog(catalogs: Sequence[Catalog | str | Path], directory: str | Path) -> MergeReport:
     """Write a catalog of the undominated rows of several catalogs.
 
     The prices of all-to-all that any of them has of a row that stays are kept; of two bounds the tighter one. So are
@@ -86,7 +86,7 @@ def merge_catalog(catalogs: Sequence[Catalog | str | Path], directory: str | Pat
     if not sources:
         raise ParameterError("there are no catalogs to merge")
     files: dict[str, str | bytes] = {}
-    merged = Merged()
+    merged = MergeReport()
     for degree in sorted({degree for source in sources for degree in source.select_degrees(None)}):
         parts = [list(source.rows(degree)) if degree in source.degrees else [] for source in sources]
         known = _combine_prices(one for source in sources for one in PRICES.known(source.directory, degree))

@@ -48,7 +48,7 @@ def piece_name(nodes: int) -> str:
 
 
 @dataclass(frozen=True)
-class Packed:
+class PackedArchive:
     """An archive with its directory read, and no member yet."""
 
     path: Path  # where it is, for messages
@@ -119,7 +119,7 @@ class Packed:
         raise CatalogError(f"{self.path}: the member {member.filename} is damaged")
 
 
-def open_packed(path: Path) -> Packed:
+def open_packed(path: Path) -> PackedArchive:
     """Return the archive at a path."""
     try:
         data = read_bytes(path, LARGEST_ARCHIVE)
@@ -128,7 +128,7 @@ def open_packed(path: Path) -> Packed:
     return as_packed(path, data)
 
 
-def as_packed(path: Path, data: bytes) -> Packed:
+def as_packed(path: Path, data: bytes) -> PackedArchive:
     """Return the archive that some bytes are; as :func:`open_packed`."""
     from io import BytesIO  # noqa: PLC0415  as in Packed
     from zipfile import BadZipFile, ZipFile  # noqa: PLC0415
@@ -138,7 +138,7 @@ def as_packed(path: Path, data: bytes) -> Packed:
             members = tuple(archive.infolist())
     except (BadZipFile, NotImplementedError, ValueError, OverflowError, EOFError, struct.error) as error:
         raise CatalogError(f"{path}: damaged, or no zip archive: {error}") from None
-    return Packed(path, data, members)
+    return PackedArchive(path, data, members)
 
 
 def _first(name: str) -> int:

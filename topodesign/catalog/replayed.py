@@ -13,7 +13,7 @@ from topodesign.pricing.deferral import Moves
 Ints = NDArray[np.int64]
 
 
-class Wrong(Exception):  # noqa: N818  it is caught here, and becomes a fault
+class InvalidScheduleError(Exception):
     """A schedule that is none."""
 
 
@@ -101,7 +101,7 @@ def orbits_of(links: Digraph, generators: tuple[NDArray[np.int32], ...] | NDArra
     moves = tuple(np.array(one, dtype=np.int64) for one in generators)
     for one in moves:
         if not links.is_same(Digraph.of(links.nodes, one[links.src], one[links.dst], links.capacity)):
-            raise Wrong("a symmetry that its links do not have")
+            raise InvalidScheduleError("a symmetry that its links do not have")
     tree: dict[int, tuple[int, int]] = {}
     of = np.arange(links.nodes)
     images = [one.tolist() for one in moves]
@@ -128,13 +128,13 @@ def replay(links: Digraph, moves: Moves, steps: int, orbits: Orbits | None = Non
     roots = np.arange(nodes) if orbits is None else orbits.roots
     place = np.searchsorted(roots, moves.receiver)
     if len(roots) * nodes * units >= 2**62:
-        raise Wrong("a schedule in parts too small to be replayed")
+        raise InvalidScheduleError("a schedule in parts too small to be replayed")
     link = np.searchsorted(links.src * nodes + links.dst, moves.sender * nodes + moves.receiver)
     link = np.minimum(link, len(links.src) - 1)
     if not (np.array_equal(links.src[link], moves.sender) and np.array_equal(links.dst[link], moves.receiver)):
-        raise Wrong("a schedule that sends where there is no link")
+        raise InvalidScheduleError("a schedule that sends where there is no link")
     if len(moves.step) and not (moves.step.min() >= 1 and moves.step.max() <= steps):
-        raise Wrong(f"a schedule of {moves.step.max()} steps, not {steps}")
+        raise InvalidScheduleError(f"a schedule of {moves.step.max()} steps, not {steps}")
     key = place * nodes + moves.shard
     order = np.lexsort((moves.start, key))
     key, start, stop, step = key[order], moves.start[order], moves.stop[order], moves.step[order]
@@ -143,7 +143,7 @@ def replay(links: Digraph, moves: Moves, steps: int, orbits: Orbits | None = Non
     before = np.where(begins, 0, np.roll(stop, 1))
     ends = np.roll(begins, -1)
     if not (np.array_equal(key[begins], wanted) and (start == before).all() and (stop[ends] == units).all()):
-        raise Wrong("a schedule in which not every node gets every part of every shard once")
+        raise InvalidScheduleError("a schedule in which not every node gets every part of every shard once")
     names, giver = moves.shard, moves.sender
     if orbits is not None:
         names, giver = np.empty_like(moves.shard), np.searchsorted(roots, orbits.of[moves.sender])
@@ -155,7 +155,7 @@ def replay(links: Digraph, moves: Moves, steps: int, orbits: Orbits | None = Non
     at = np.searchsorted(key * units + start, had * units + low, side="right") - 1
     while len(at):
         if not (np.array_equal(key[at], had) and (step[at] < when).all()):
-            raise Wrong("a schedule in which a node sends data that it does not have yet")
+            raise InvalidScheduleError("a schedule in which a node sends data that it does not have yet")
         more = stop[at] < high
         at, had, high, when = at[more] + 1, had[more], high[more], when[more]
     return _sum_loads(links.capacity[link], link, moves)

@@ -22,7 +22,7 @@ from topodesign.base.records import Result
 from topodesign.base.text_files import naming, read_text
 from topodesign.base.wording import count_noun
 from topodesign.catalog.all_to_all_rows import EXCHANGE, Exchange
-from topodesign.catalog.audit import Audited
+from topodesign.catalog.audit import AuditedRow
 from topodesign.catalog.files import get_stored_path
 from topodesign.catalog.lookup import Catalog
 from topodesign.catalog.row_check import check_row
@@ -39,7 +39,7 @@ _HEADER = "# rows that topodesign catalog verify found right"
 
 
 @dataclass(frozen=True)
-class Stored(Generic[Line]):
+class StoredLine(Generic[Line]):
     """A row, or something kept for all-to-all alone, and where it stands."""
 
     row: Line
@@ -47,14 +47,14 @@ class Stored(Generic[Line]):
     line: int
 
 
-StoredRow: TypeAlias = Stored[Row]
+StoredRow: TypeAlias = StoredLine[Row]
 
 
 @dataclass(frozen=True)
 class Fault(Declared):
     """A row that is not true, and what came out instead."""
 
-    place: StoredRow | Stored[Exchange]
+    place: StoredRow | StoredLine[Exchange]
     message: str  # what came out
 
     KEYS = (key("file=place.path", "Where.", kind=str), key("line=place.line", "Where."), "message")
@@ -116,7 +116,7 @@ class Verification(Result):
 def read_stored_rows(catalog: Catalog, degrees: Iterable[int], first: int = 0, last: int = NO_LIMIT) -> list[StoredRow]:
     """Return the rows of degrees and a range of N with their positions."""
     return [
-        Stored(row, get_stored_path(catalog.directory, degree), number)
+        StoredLine(row, get_stored_path(catalog.directory, degree), number)
         for degree in degrees
         for number, row in enumerate(catalog.rows(degree), start=2)
         if first <= row.nodes <= last
@@ -125,10 +125,10 @@ def read_stored_rows(catalog: Catalog, degrees: Iterable[int], first: int = 0, l
 
 def read_stored_exchanges(
     catalog: Catalog, degrees: Iterable[int], nodes: range | None
-) -> list[tuple[int, Stored[Exchange]]]:
+) -> list[tuple[int, StoredLine[Exchange]]]:
     """Return the entries kept for all-to-all alone, in a range of N."""
     return [
-        (degree, Stored(one, EXCHANGE.path(catalog.directory, degree), number))
+        (degree, StoredLine(one, EXCHANGE.path(catalog.directory, degree), number))
         for degree in degrees
         for number, one in enumerate(EXCHANGE.known(catalog.directory, degree), start=2)
         if not nodes or nodes[0] <= one.nodes <= nodes[-1]
@@ -157,7 +157,7 @@ def find_misplaced(rows: Iterable[StoredRow]) -> list[Fault]:
 
 def verify(
     rows: Sequence[StoredRow],
-    check: Callable[[Row], Audited] | None = None,
+    check: Callable[[Row], AuditedRow] | None = None,
     *,
     how: str = "",
     resume: Path | None = None,
@@ -227,8 +227,8 @@ def _batches(rows: Iterable[StoredRow]) -> Iterator[list[StoredRow]]:
 
 
 def _run(
-    batches: Sequence[list[StoredRow]], check: Callable[[Row], Audited], workers: int
-) -> Iterator[tuple[list[StoredRow], list[Audited]]]:
+    batches: Sequence[list[StoredRow]], check: Callable[[Row], AuditedRow], workers: int
+) -> Iterator[tuple[list[StoredRow], list[AuditedRow]]]:
     """Yield finished batches with the faults of their rows."""
     if workers == 1 or len(batches) <= 1:
         for batch in batches:
@@ -246,13 +246,13 @@ def _run(
         pool.shutdown(cancel_futures=True)
 
 
-def _check_rows(check: Callable[[Row], Audited], rows: list[Row]) -> list[Audited]:
+def _check_rows(check: Callable[[Row], AuditedRow], rows: list[Row]) -> list[AuditedRow]:
     return [check(row) for row in rows]
 
 
-def rebuild_row(row: Row, *, all_sources: bool = False) -> Audited:
+def rebuild_row(row: Row, *, all_sources: bool = False) -> AuditedRow:
     """Return the fault of a row rebuilt and priced from its links, or None."""
-    return Audited(check_row(row, all_sources=all_sources))
+    return AuditedRow(check_row(row, all_sources=all_sources))
 
 
 class _Progress:

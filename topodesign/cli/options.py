@@ -14,7 +14,7 @@ from click.shell_completion import CompletionItem
 
 from topodesign import collectives
 from topodesign.base import entry_points
-from topodesign.base.options import SETTINGS, Choice, Either, Flag, Option, PathOf, Whole, collect_options, flag_of
+from topodesign.base.options import SETTINGS, Choice, Either, Flag, Option, PathOf, WholeKind, collect_options, flag_of
 from topodesign.base.work_options import MessageOptions, OwnWorkOptions, WorkOptions
 from topodesign.cli.answers import SETTING
 from topodesign.compiler.options import CallOptions, MscclppOptions, ProgramOptions
@@ -84,7 +84,7 @@ def _as_setting(name: str, option: Option, default: Any) -> Callable[[_Command],
     """Return a setting as click wants it."""
     kind: Any = option.kind
     what: Any = bool if isinstance(kind, Flag) else click.Choice(kind.words) if isinstance(kind, Choice) else None
-    if isinstance(kind, Whole):
+    if isinstance(kind, WholeKind):
         what = WholeNumber(kind)
     return setting(SETTINGS[name], option.about, name, type=what, default=default, metavar=option.metavar)
 
@@ -107,7 +107,7 @@ def _as_click(name: str, option: Option, default: Any, section: str) -> Callable
         more["type"] = click.Choice(kind.words)
     elif isinstance(kind, PathOf):
         more["type"] = click.Path(path_type=Path)
-    elif isinstance(kind, Whole):
+    elif isinstance(kind, WholeKind):
         more["type"] = WholeNumber(kind)
     if option.many and isinstance(default, str):
         default = (default,)
@@ -130,7 +130,7 @@ class WholeNumber(click.ParamType["int | str"]):
 
     name = "n"
 
-    def __init__(self, kind: Whole) -> None:
+    def __init__(self, kind: WholeKind) -> None:
         self.kind = kind
         self.range = click.IntRange(kind.least, kind.most)
 
@@ -255,7 +255,7 @@ def number_or_range(context: click.Context, option: click.Parameter, value: str 
 
 def whole(least: int, most: int | None = None) -> WholeNumber:
     """Return the option type of a whole number in a range."""
-    return WholeNumber(Whole(least, most))
+    return WholeNumber(WholeKind(least, most))
 
 
 COLLECTIVES = CollectiveChoice(list(collectives.COLLECTIVES))
@@ -271,7 +271,7 @@ def collective_of(default: str | None, about: str = "What to schedule") -> Calla
 collective_option = collective_of("allreduce")
 root_option = offer(ShapeOptions, "root")
 without_option = offer(PartOptions, "without")
-jobs_option = option("--jobs J", "Processes to use.  [default: one per core]", type=WholeNumber(Whole(1, 256)))
+jobs_option = option("--jobs J", "Processes to use.  [default: one per core]", type=WholeNumber(WholeKind(1, 256)))
 catalog_option = option(
     "--catalog DIR",
     "Look into another catalog than the one that TOPODESIGN_CATALOG names or the package came with.",

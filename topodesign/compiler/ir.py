@@ -95,7 +95,7 @@ class Operation:
     control: tuple[int, ...] = ()  # positions of what else has to be over
 
 
-class Own(NamedTuple):
+class CallLinks(NamedTuple):
     """Call size and link properties of a timed schedule."""
 
     size: Fraction  # bytes of the whole data
@@ -121,7 +121,7 @@ class Messages(Program):
     ends: tuple[int, ...] | None = None
     adding: int = 0  # how many of the steps add
     phase: int | None = None  # of a plan whose circuits change, if these are the messages of one phase alone
-    own: Own | None = None  # what the plan itself says of the call and of the links, None where it says nothing
+    own: CallLinks | None = None  # what the plan itself says of the call and of the links, None where it says nothing
 
     def size(self, number: int, whole: Fraction) -> int:
         """Return a message's bytes in a call, rounded up."""

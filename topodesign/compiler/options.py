@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypedDict, get_args
 
-from topodesign.base.options import Amount, Choice, Flag, Kind, Option, PathOf, Whole, collect_options
+from topodesign.base.options import Amount, Choice, Flag, Kind, Option, PathOf, WholeKind, collect_options
 from topodesign.base.units import Quantity, as_bandwidth, as_size, as_time
 from topodesign.fabrics.options import LEFT, GroupOptions
 
@@ -82,9 +82,13 @@ class ProgramOptions(TypedDict, total=False):
     ]
     channels: Annotated[
         int,
-        Option("Split every chunk over so many channels; of trees, share them out among so many.", Whole(1), 1, "N"),
+        Option(
+            "Split every chunk over so many channels; of trees, share them out among so many.", WholeKind(1), 1, "N"
+        ),
     ]
-    parts: Annotated[int, Option("Of trees: parts of the data of a tree that follow one another.", Whole(1), 1, "N")]
+    parts: Annotated[
+        int, Option("Of trees: parts of the data of a tree that follow one another.", WholeKind(1), 1, "N")
+    ]
     name: Annotated[
         str | None,
         Option("What the runtime's log calls it; without it made of the collective and the spec.", metavar="NAME"),
@@ -168,7 +172,7 @@ class MscclppOptions(TypedDict, total=False):
         Option(
             "Ranks of a box, which have consecutive numbers; memory channels are inside a box, port channels between "
             "boxes. Without it the names of a fabric's nodes tell, such as box0/gpu3, and else all are in one box.",
-            Whole(1),
+            WholeKind(1),
             metavar="N",
         ),
     ]

@@ -123,7 +123,7 @@ def run_plan(
     change = _make_caller(between) if isinstance(between, str) else between
     settings = _Settings(sizes, kind, before, rounds, progress or (lambda _: None), change)
 
-    def prepare() -> Prepared:
+    def prepare() -> LoweredPlan:
         if isinstance(between, str) and shutil.which((shlex.split(between) or [""])[0]) is None:
             raise ParameterError(f"there is no command {between!r:.60} to run between phases")
         return lower_plan(plan, chunks, sizes, kind, how, verified=verified, waits=between is not None)
@@ -179,7 +179,7 @@ class _Settings:
 
     def runs(
         self,
-        prepared: Prepared,
+        prepared: LoweredPlan,
         run_trial: Callable[[Trial, Callable[[float], None]], Outcome],
         programs: Mapping[int, Program],
     ) -> tuple[SizeRun, ...]:
@@ -200,7 +200,7 @@ class _Settings:
         return tuple(found)
 
 
-def _on_threads(prepared: Prepared, settings: _Settings) -> RunResult:
+def _on_threads(prepared: LoweredPlan, settings: _Settings) -> RunResult:
     from topodesign.execution.threads import run_trial  # noqa: PLC0415  one of the transports
 
     with _taking_turns():
@@ -213,10 +213,10 @@ def _on_threads(prepared: Prepared, settings: _Settings) -> RunResult:
     return _result(prepared, settings, runs, (0, "threads", f"NumPy {np.__version__}"), messages=messages, note=note)
 
 
-def _among_processes(world: World, prepare: Callable[[], Prepared], settings: _Settings) -> RunResult:
+def _among_processes(world: World, prepare: Callable[[], LoweredPlan], settings: _Settings) -> RunResult:
     transport: Transport = world.transport
 
-    def checked() -> Prepared:
+    def checked() -> LoweredPlan:
         found = prepare()
         world.check(len(found.programs))
         return found
@@ -242,7 +242,7 @@ def _among_processes(world: World, prepare: Callable[[], Prepared], settings: _S
 
 
 def _result(
-    prepared: Prepared,
+    prepared: LoweredPlan,
     settings: _Settings,
     runs: tuple[SizeRun, ...],
     carrier: tuple[int, Transport, str],
@@ -320,7 +320,7 @@ def _taking_turns() -> Iterator[None]:
 
 
 @dataclass(frozen=True)
-class Prepared:
+class LoweredPlan:
     """Lowered plan, without the plan itself."""
 
     title: str
@@ -343,7 +343,7 @@ def lower_plan(
     *,
     verified: bool,
     waits: bool = False,
-) -> Prepared:
+) -> LoweredPlan:
     """Lower a runnable plan to rank programs.
 
     ``waits``: all ranks wait at circuit changes.
@@ -379,7 +379,7 @@ def lower_plan(
     topology = made.topology
     if transport == "torch":  # which has no tags
         check_programs(programs, neighbours_of(topology))
-    return Prepared(
+    return LoweredPlan(
         made.heading(),
         made.collective.name,
         made.kind,

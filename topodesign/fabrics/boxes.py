@@ -81,7 +81,7 @@ class Wiring:
 
 
 @dataclass(frozen=True)
-class Boxed:
+class BoxSpec:
     """The contents of a spec of boxes.
 
     The box, the graph, and the numbers that assign cables to NICs.

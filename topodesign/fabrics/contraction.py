@@ -11,7 +11,7 @@ from typing import NamedTuple
 from topodesign.fabrics.fabric import Fabric, FabricLink
 
 
-class Contracted(NamedTuple):
+class ContractedFabric(NamedTuple):
     """A fabric whose nodes are boxes or their parts, without their inside."""
 
     fabric: Fabric
@@ -33,7 +33,7 @@ def boxes_of(fabric: Fabric) -> list[list[int]] | None:
     return list(boxes.values()) if len(boxes) > 1 and len(sizes) == 1 and sizes != {1} else None
 
 
-def contract_fabric(fabric: Fabric) -> Contracted | None:
+def contract_fabric(fabric: Fabric) -> ContractedFabric | None:
     """Return a fabric with a node per box, or per switch of a box.
 
     The second if the same number of nodes hangs on each switch alone.
@@ -69,4 +69,4 @@ def contract_fabric(fabric: Fabric) -> Contracted | None:
     others = [name for vertex, name in enumerate(called) if whose[vertex] < 0]
     small = Fabric.from_links(fabric.name, names, others, links)
     members = {small.number(name): some for name, some in zip(names, boxes, strict=True)}
-    return Contracted(small, members, whose, called, parted)
+    return ContractedFabric(small, members, whose, called, parted)

@@ -6,7 +6,7 @@ Types are named as text, and so not imported: a help text needs none of them.
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Literal, TypedDict, get_args
 
-from topodesign.base.options import Amount, Choice, Either, Flag, Option, Text, Whole
+from topodesign.base.options import Amount, Choice, Either, Flag, Option, Text, WholeKind
 from topodesign.base.units import Quantity, as_bandwidth
 
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ class MachineOptions(TypedDict, total=False):
         int,
         Option(
             "So many boxes of the kind; cards with the same place in all of them share a switch.",
-            Whole(1, 2**20),
+            WholeKind(1, 2**20),
             default=1,
             metavar="B",
         ),

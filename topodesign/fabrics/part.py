@@ -102,7 +102,7 @@ def compute_node(fabric: Fabric, root: str) -> int:
     return fabric.number(root)
 
 
-class _Named(NamedTuple):
+class _LinkShare(NamedTuple):
     """A direction of a link, and what is left of it."""
 
     a: str
@@ -110,7 +110,7 @@ class _Named(NamedTuple):
     share: Fraction
 
 
-def _links_named(fabric: Fabric, text: str) -> Iterator[_Named]:
+def _links_named(fabric: Fabric, text: str) -> Iterator[_LinkShare]:
     """Yield the link directions of ``A-B``, ``A>B`` or ``A-B=share``."""
     word, share = _share(fabric, text)
     a, sign, b = _ends(fabric, word, text)
@@ -121,7 +121,7 @@ def _links_named(fabric: Fabric, text: str) -> Iterator[_Named]:
         fabric.without(links=[(a, b)]) if sign == "-" else fabric.without(one_way=[(a, b)])
     if not found:
         raise ParameterError(f"no link joins '{a}' and '{b}'")
-    yield from (_Named(src, dst, share) for src, dst in sorted(found))
+    yield from (_LinkShare(src, dst, share) for src, dst in sorted(found))
 
 
 def _share(fabric: Fabric, text: str) -> tuple[str, Fraction]:

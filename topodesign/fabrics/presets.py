@@ -15,7 +15,7 @@ from topodesign.base.errors import ParameterError, SpecError, TopologyError
 from topodesign.base.spec import Spec, name_alone, parse
 from topodesign.base.wording import nearest, suggest
 from topodesign.fabrics import pods
-from topodesign.fabrics.boxes import Boxed, get_box, join
+from topodesign.fabrics.boxes import BoxSpec, get_box, join
 from topodesign.fabrics.drawing import GB, check_boxes, duplex, make_fabric, members, mesh, nvswitch_boxes, rails
 from topodesign.fabrics.fabric import Fabric, FabricLink
 from topodesign.topology.everyday import SPOKEN_FABRICS
@@ -76,7 +76,7 @@ def build_fabric(text: str) -> Fabric:
     return fabric
 
 
-def as_boxed(value: object) -> Boxed | None:
+def as_boxed(value: object) -> BoxSpec | None:
     """Return what a spec of boxes says; None of anything else."""
     if not (isinstance(value, str) and value.strip().startswith("boxes(")):
         return None
@@ -400,7 +400,7 @@ FABRICS: dict[str, Callable[..., Fabric]] = {
 """Every generator by its name in a spec."""
 
 
-def _parse_boxes(spec: Spec, text: str) -> Boxed:
+def _parse_boxes(spec: Spec, text: str) -> BoxSpec:
     """Parse a spec of boxes; errors point at the argument at fault."""
     call = call_signature(boxes)
     if len(spec.args) < 2 or not all(isinstance(one, Spec) == (at < 2) for at, one in enumerate(spec.args)):
@@ -418,7 +418,7 @@ def _parse_boxes(spec: Spec, text: str) -> Boxed:
     except SpecError as error:
         raise SpecError(error.message, text, place + error.position) from None
     split, shift, *swaps = [one for one in numbers if isinstance(one, int)] + [1, 0][len(numbers) :]
-    return Boxed(found, built, split, shift, tuple(swaps))
+    return BoxSpec(found, built, split, shift, tuple(swaps))
 
 
 def _pcie_boxes(name: str, boxes: int, *, nvlink: int) -> Fabric:

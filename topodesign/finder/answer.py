@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import TYPE_CHECKING
 
-from topodesign.base.claims import Among
+from topodesign.base.claims import Scope
 from topodesign.base.records import Result
 from topodesign.pricing.mix import Mix
 from topodesign.pricing.workload import Workload
@@ -48,9 +48,9 @@ class Answer(Result):
         return () if self.runners_up is None else self.runners_up.entries
 
     @property
-    def among(self) -> Among:
+    def among(self) -> Scope:
         """Scope in which the fastest topology is the best."""
-        return Among.FOUND
+        return Scope.FOUND
 
     @property
     @abstractmethod

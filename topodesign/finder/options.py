@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Annotated, TypedDict
 
 from topodesign.base.arguments import MAX_SEED
-from topodesign.base.options import Amount, Choice, Option, PathOf, Whole
+from topodesign.base.options import Amount, Choice, Option, PathOf, WholeKind
 from topodesign.base.units import Quantity, as_share, as_time
 from topodesign.base.work_options import SIZES, WorkOptions
 from topodesign.pricing.mix import PRICED, Mix
@@ -30,7 +30,7 @@ class RankOptions(TypedDict, total=False):
             metavar="FILE",
         ),
     ]
-    seed: Annotated[int | None, Option("Seed of the search.  [default: 0]", Whole(0, MAX_SEED), metavar="S")]
+    seed: Annotated[int | None, Option("Seed of the search.  [default: 0]", WholeKind(0, MAX_SEED), metavar="S")]
 
 
 class BoxOptions(RankOptions, total=False):
@@ -52,7 +52,7 @@ class FindOptions(WorkOptions, RankOptions, total=False):
             metavar="SECONDS",
         ),
     ]
-    max_steps: Annotated[int | None, Option("Only topologies with up to K steps.", Whole(1), metavar="K")]
+    max_steps: Annotated[int | None, Option("Only topologies with up to K steps.", WholeKind(1), metavar="K")]
     within: Annotated[
         Quantity | None,
         Option(
@@ -65,7 +65,7 @@ class FindOptions(WorkOptions, RankOptions, total=False):
         int,
         Option(
             "Add the K next best for each criterion: time, steps, bandwidth, duplex, vertex-transitive, simple wiring.",
-            Whole(0, 100),
+            WholeKind(0, 100),
             0,
             "K",
             flags=("--top",),

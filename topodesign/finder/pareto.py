@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Literal
 
-from topodesign.base.claims import FASTEST_OF_COLUMN, Among, Claim, Of, Proof, first_of, join_claims
+from topodesign.base.claims import FASTEST_OF_COLUMN, Claim, Of, Proof, Scope, first_of, join_claims
 from topodesign.base.cost import Bounds as LowerBounds
 from topodesign.base.cost import (
     Cost,
@@ -19,7 +19,7 @@ from topodesign.base.cost import (
     moore_distances,
 )
 from topodesign.base.declared import Declared, key
-from topodesign.base.records import Several, Table, shorten_text
+from topodesign.base.records import ResultSequence, Table, shorten_text
 from topodesign.base.spec import parse
 from topodesign.base.units import format_bandwidth, format_excess, format_time
 from topodesign.catalog.idle import has_idle_ports
@@ -65,7 +65,7 @@ class _Floor(Declared):
 
 
 @dataclass(frozen=True, slots=True)
-class _Usual(Declared):
+class _StandardRow(Declared):
     """Standard topology and schedule, with costs by formula."""
 
     baseline: Baseline
@@ -82,7 +82,7 @@ class _Usual(Declared):
 
 
 @dataclass(frozen=True, repr=False)
-class Pareto(Several[Entry], Answer):
+class Pareto(ResultSequence[Entry], Answer):
     """Answer for one number of nodes and ports.
 
     Of an allreduce, entries have ascending steps and strictly descending mean bandwidth. Of other collectives and of
@@ -144,9 +144,9 @@ class Pareto(Several[Entry], Answer):
         return tuple(baselines(self.nodes, self.degree, self.workload))
 
     @property
-    def usual(self) -> tuple[_Usual, ...]:
+    def usual(self) -> tuple[_StandardRow, ...]:
         """Costs and times of rings and trees."""
-        return tuple(_Usual(one, self.workload.timed(one.allreduce)) for one in self.baselines)
+        return tuple(_StandardRow(one, self.workload.timed(one.allreduce)) for one in self.baselines)
 
     @property
     def best(self) -> Entry:
@@ -183,9 +183,9 @@ class Pareto(Several[Entry], Answer):
         return least_steps(self.nodes, self.degree, duplex=self.bidirectional)
 
     @property
-    def among(self) -> Among:
+    def among(self) -> Scope:
         """Scope in which the entries are undominated."""
-        return Among.CATALOG if self.origin == "catalog" else Among.FOUND
+        return Scope.CATALOG if self.origin == "catalog" else Scope.FOUND
 
     @property
     def claims(self) -> tuple[Claim, ...]:
@@ -195,7 +195,7 @@ class Pareto(Several[Entry], Answer):
             return tuple(claims_on(means, self.bounds, duplex=self.bidirectional))
         time, proof = self.best.times[0], Proof.LISTED if self.proven else Proof.NONE
         least = min(one.least[0] for one in (*self.entries, *self.beaten))
-        return (Claim(Of.TIME, time, Among.FOUND, proof, time if self.proven else least),)
+        return (Claim(Of.TIME, time, Scope.FOUND, proof, time if self.proven else least),)
 
     @property
     def verdict(self) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from topodesign.base.declared import key
 from topodesign.base.progress import Progress, iterate_with_progress
-from topodesign.base.records import Result, Several, Table, shorten_text
+from topodesign.base.records import Result, ResultSequence, Table, shorten_text
 from topodesign.base.units import format_excess, format_time
 from topodesign.finder.candidate import Entry
 from topodesign.pricing.workload import TIMES, Runtimes
@@ -72,7 +72,7 @@ class RunnerUp(Result):
 
 
 @dataclass(frozen=True, repr=False)
-class RunnersUp(Several[RunnerUp]):
+class RunnersUp(ResultSequence[RunnerUp]):
     """Next best topologies for each criterion."""
 
     fastest: RunnerUp  # what they come next to, with the place 0

@@ -158,7 +158,7 @@ def sort_by_size(values: Iterable[TopologyLike]) -> dict[tuple[int, int], list[T
 def search(asked: Question, known: Sequence[Row], progress: Progress | None = None) -> list[Found]:
     """Search for the allreduce frontier, starting from known rows."""
     from topodesign.search.frontier import search_frontier  # noqa: PLC0415  heavy, and looking up needs none of it
-    from topodesign.search.target import Found, Target  # noqa: PLC0415
+    from topodesign.search.target import FoundDigraph, Target  # noqa: PLC0415
 
     target = Target(asked.nodes, asked.degree, asked.duplex)
     rows = [*known, *_spare_a_port(asked)]
@@ -166,7 +166,7 @@ def search(asked: Question, known: Sequence[Row], progress: Progress | None = No
         target,
         asked.seconds,
         seed=asked.seed or 0,
-        known=[Found(parse(row.spec), row.cost) for row in rows],
+        known=[FoundDigraph(parse(row.spec), row.cost) for row in rows],
         near=_find_near(asked),
         progress=progress,
     )

@@ -8,12 +8,12 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Unpack
 
 from topodesign.base.arguments import as_ascending, as_several
-from topodesign.base.claims import Among, fastest_of
+from topodesign.base.claims import Scope, fastest_of
 from topodesign.base.declared import Declared, key
 from topodesign.base.errors import InfeasibleError, ParameterError
 from topodesign.base.options import takes
 from topodesign.base.progress import Progress, part
-from topodesign.base.records import Several, Table, shorten_text
+from topodesign.base.records import ResultSequence, Table, shorten_text
 from topodesign.base.units import format_bandwidth, format_size, format_time
 from topodesign.base.wording import count_noun, with_article
 from topodesign.catalog.lookup import CatalogLike
@@ -82,7 +82,7 @@ class _Surveyed(Declared):
 
 
 @dataclass(frozen=True, repr=False)
-class Survey(Several[Answer]):
+class Survey(ResultSequence[Answer]):
     """Fastest topology of each size, ordered by nodes, then degree."""
 
     objective: Objective  # what is to be fast; its bandwidth is that of a node, or of a port with ``per_port``
@@ -163,10 +163,10 @@ class Survey(Several[Answer]):
         )
 
     @property
-    def among(self) -> Among:
+    def among(self) -> Scope:
         """Scope in which each topology is the fastest."""
-        looked_up = all(one.among is Among.CATALOG for one in self.frontiers)
-        return Among.CATALOG if looked_up else Among.FOUND
+        looked_up = all(one.among is Scope.CATALOG for one in self.frontiers)
+        return Scope.CATALOG if looked_up else Scope.FOUND
 
     @property
     def what(self) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 
-from topodesign.base.claims import Among, Claim, Of, Proof, fastest_of
+from topodesign.base.claims import Claim, Of, Proof, Scope, fastest_of
 from topodesign.base.cost import Cost, bound_in
 from topodesign.base.records import shorten_text
 from topodesign.base.units import format_excess, format_size, format_size_rounded
@@ -19,7 +19,7 @@ IN_HALVES = "as a reduce-scatter and an allgather after it"  # what the bounds o
 
 def claims_on(costs: Sequence[Cost], bounds: Sequence[Cost], *, duplex: bool) -> Iterator[Claim]:
     """Yield the proven claims on steps and bandwidth of a frontier."""
-    among = Among.DUPLEX if duplex else Among.TOPOLOGIES
+    among = Scope.DUPLEX if duplex else Scope.TOPOLOGIES
     if costs[0].steps == bounds[0].steps:
         yield Claim(Of.STEPS, costs[0].steps, among, Proof.BOUND, bounds[0].steps)
     for cost in costs:
@@ -29,12 +29,12 @@ def claims_on(costs: Sequence[Cost], bounds: Sequence[Cost], *, duplex: bool) ->
             yield Claim(Of.FACTOR, cost.bandwidth, among, Proof.BOUND, bound.bandwidth, by)
 
 
-def verdict_on(offers: Sequence[Offer], bounds: Sequence[Cost], work: Workload, among: Among, *, duplex: bool) -> str:
+def verdict_on(offers: Sequence[Offer], bounds: Sequence[Cost], work: Workload, among: Scope, *, duplex: bool) -> str:
     """Return the verdict on an allreduce frontier."""
     costs = [cost for _, cost in offers]
     if all(bound in costs for bound in bounds):
         time = work.fastest(bounds)[0]
-        scope = Among.DUPLEX if duplex else Among.TOPOLOGIES
+        scope = Scope.DUPLEX if duplex else Scope.TOPOLOGIES
         claim = Claim(Of.TIME, time, scope, Proof.BOUND, time, f"at any size, {IN_HALVES}")
         if len(bounds) == 1:
             return f"{shorten_text(offers[0][0])} meets both bounds; {claim}."
@@ -56,7 +56,7 @@ def verdict_on(offers: Sequence[Offer], bounds: Sequence[Cost], work: Workload, 
     return " ".join(told)
 
 
-def _describe_ranges(offers: Sequence[Offer], wins: Sequence[tuple[Fraction, int]], among: Among) -> str:
+def _describe_ranges(offers: Sequence[Offer], wins: Sequence[tuple[Fraction, int]], among: Scope) -> str:
     """Describe the best topology for each range of sizes."""
     if len(wins) == 1:
         return f"{shorten_text(offers[wins[0][1]][0])} is {fastest_of(among)} at every size"

@@ -13,7 +13,7 @@ from topodesign.base.cost import Cost
 from topodesign.base.errors import TopodesignError
 from topodesign.base.progress import tell
 from topodesign.base.units import as_count
-from topodesign.catalog.audit import Audited, audit_exchange, audit_row
+from topodesign.catalog.audit import AuditedRow, audit_exchange, audit_row
 from topodesign.catalog.lookup import Catalog, as_catalog
 from topodesign.catalog.row_check import wrong_exchange
 from topodesign.catalog.rows import Row
@@ -94,7 +94,7 @@ def verify_catalog(
     some = every if sample is None else draw(every, as_count(sample, "sample", 1), as_count(seed, "seed", 0))
     faults: list[Fault] = []
     kept = 0
-    check: Callable[[Row], Audited]
+    check: Callable[[Row], AuditedRow]
     if by == "plans":
         sizes = {(place.row.degree, place.row.nodes) for place in some}
         known: dict[_Size, list[Row]] = defaultdict(list)
@@ -123,27 +123,27 @@ def verify_catalog(
     return Verification(len(some) + kept, before or 0, tuple(faults), by, sampled)
 
 
-def compare_with_plans(row: Row, known: _Known) -> Audited:
+def compare_with_plans(row: Row, known: _Known) -> AuditedRow:
     """Check a row against the plans of its topology.
 
     A plan that no row of its size matches is a fault.
     """
     if row.mean.bandwidth == Fraction(row.nodes - 1, row.nodes):
-        return Audited(None)
+        return AuditedRow(None)
     rows = known[row.degree, row.nodes]
     try:
         topology = row.build()
         plans = [*_mean_costs(topology)]
     except TopodesignError as error:
-        return Audited(f"it cannot be rebuilt: {str(error).splitlines()[0]}")
+        return AuditedRow(f"it cannot be rebuilt: {str(error).splitlines()[0]}")
     for method, cost in plans:
         among = [other.mean for other in rows if other.duplex or not topology.is_duplex]
         if not any(mean.steps <= cost.steps and mean.bandwidth <= cost.bandwidth for mean in among):
             words = (
                 f"schedule makes a plan of {cost.steps} steps with a bandwidth factor of {cost.bandwidth} ({method})"
             )
-            return Audited(f"{words}, which no row of this size has")
-    return Audited(None)
+            return AuditedRow(f"{words}, which no row of this size has")
+    return AuditedRow(None)
 
 
 def _mean_costs(topology: Topology) -> Iterable[tuple[str, Cost]]:

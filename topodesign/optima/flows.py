@@ -10,7 +10,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from topodesign.base.claims import Among
+from topodesign.base.claims import Scope
 from topodesign.base.errors import InfeasibleError
 from topodesign.base.units import format_rate
 from topodesign.base.wording import count_noun
@@ -52,9 +52,9 @@ class FlowSolution(Solution):
         return self.bandwidth
 
     @property
-    def among(self) -> Among:
+    def among(self) -> Scope:
         """The schedules that the bound is about."""
-        return Among.FLOWS
+        return Scope.FLOWS
 
     @property
     def least_cost(self) -> LeastCost | None:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from topodesign.base.arguments import as_choice
-from topodesign.base.claims import Among, Claim, Of
+from topodesign.base.claims import Claim, Of, Scope
 from topodesign.base.declared import key
 from topodesign.base.errors import InfeasibleError, TooLargeError
 from topodesign.base.records import Result
@@ -45,7 +45,7 @@ class GroupPrice(Result):
     others: Others
     bandwidth: Fraction
     alone: Fraction  # the largest factor of a group that has all links to itself
-    among: Among
+    among: Scope
     bound: Fraction  # bandwidth factor that none of the ways goes below that the first claim names
     floor: Fraction
     in_turn: Fraction | None = None
@@ -91,12 +91,12 @@ class GroupPrice(Result):
             else ""
         )
         claims = [Claim.to_bound(Of.FACTOR, self.bandwidth, self.among, self.bound, by=by, missed=self.missed)]
-        if self.among is not Among.FLOWS:
+        if self.among is not Scope.FLOWS:
             claims.append(
-                Claim.to_bound(Of.FACTOR, self.bandwidth, Among.SCHEDULES, self.floor, missed="by cuts alone")
+                Claim.to_bound(Of.FACTOR, self.bandwidth, Scope.SCHEDULES, self.floor, missed="by cuts alone")
             )
         if self.in_turn is not None and len(self.collective.single) == 1:  # of several one may begin while others end
-            claims.append(Claim.to_bound(Of.FACTOR, self.in_turn, Among.IN_TURN, self.in_turn, by=by))
+            claims.append(Claim.to_bound(Of.FACTOR, self.in_turn, Scope.IN_TURN, self.in_turn, by=by))
         return tuple(claims)
 
     @property
@@ -225,7 +225,7 @@ def _is_whole(fabric: Fabric, collective: Collective) -> bool:
     )
 
 
-class _Solved(NamedTuple):
+class _GroupFactor(NamedTuple):
     """A bandwidth factor, its bound, and groups by kind."""
 
     bandwidth: Fraction
@@ -245,15 +245,15 @@ def bandwidth_of(fabric: Fabric, collective: Collective, others: Others) -> Frac
         return _in_turn(fabric, collective, others)
 
 
-def _in_one(fabric: Fabric, collective: Collective, others: Others) -> _Solved:
+def _in_one(fabric: Fabric, collective: Collective, others: Others) -> _GroupFactor:
     """Return the time of a one-phase collective over forwarders."""
     if collective.like(*FLOWS):
         price = degree_of(fabric.topology) * _price_routed(fabric, collective, others)
-        return _Solved(price, price, range(len(collective.single)))
+        return _GroupFactor(price, price, range(len(collective.single)))
     if _is_whole(fabric, collective) and not fabric.topology.switches and not fabric.shared:  # cuts say all (Edmonds)
         with contextlib.suppress(InfeasibleError):  # which the program says by names
             price = _floor(fabric.topology, collective)
-            return _Solved(price, price, (0,))
+            return _GroupFactor(price, price, (0,))
     plain = replace(fabric, multicast=frozenset(), aggregation=frozenset(), memory=frozenset())
     return _solve_trees(plain, collective, others)
 
@@ -274,18 +274,18 @@ def _in_turn(fabric: Fabric, collective: Collective, others: Others) -> Fraction
     return sum((_in_one(fabric, part, others).bandwidth for part in collective.parts), Fraction(0))
 
 
-def _solve_trees(fabric: Fabric, collective: Collective, others: Others) -> _Solved:
+def _solve_trees(fabric: Fabric, collective: Collective, others: Others) -> _GroupFactor:
     """Return what a collective over trees takes."""
     problem = problem_in_groups(fabric, collective, others)
     kinds = range(len(collective.single)) if collective.rooted else sorted(set(problem.symmetry.alike.tolist()))
     if not problem.sources:  # one node a group
-        return _Solved(Fraction(0), Fraction(0), kinds)
+        return _GroupFactor(Fraction(0), Fraction(0), kinds)
     found = problem.solve(cheapest=False)
     scale = degree_of(fabric.topology) * Fraction(problem.network.scale, problem.shards)
-    return _Solved(scale * found.time, scale * found.time_bound, kinds)
+    return _GroupFactor(scale * found.time, scale * found.time_bound, kinds)
 
 
-def _price_alone(fabric: Fabric, collective: Collective, others: Others, found: _Solved) -> Fraction:
+def _price_alone(fabric: Fabric, collective: Collective, others: Others, found: _GroupFactor) -> Fraction:
     """Return the time of the slowest group with all links."""
     single = collective.single
     if len(single) == 1:
@@ -294,12 +294,12 @@ def _price_alone(fabric: Fabric, collective: Collective, others: Others, found: 
 
 
 def _of_one_phase(fabric: Fabric, collective: Collective, others: Others) -> GroupPrice:
-    among = Among.FLOWS
+    among = Scope.FLOWS
     found = _in_one(fabric, collective, others)
     if not collective.like(*FLOWS):
-        among = Among.over_trees(capable=False, members=not _is_whole(fabric, collective))
+        among = Scope.over_trees(capable=False, members=not _is_whole(fabric, collective))
     alone, price = _price_alone(fabric, collective, others, found), found.bandwidth
-    floor = price if among is Among.FLOWS else _floor(fabric.topology, collective)
+    floor = price if among is Scope.FLOWS else _floor(fabric.topology, collective)
     return GroupPrice(fabric, collective, others, price, alone, among, price, floor)
 
 
@@ -311,7 +311,7 @@ def _of_allreduce(fabric: Fabric, collective: Collective, others: Others) -> Gro
         full = degree_of(fabric.topology) * fabric.unit
         price, bound, in_turn = (full / rate for rate in (best.bandwidth, best.bound, best.composed))
         return GroupPrice(fabric, collective, others, price, price, best.among, bound, floor, in_turn, best.missed)
-    among = Among.over_trees(capable=bool(fabric.multicast | fabric.aggregation), members=True)
+    among = Scope.over_trees(capable=bool(fabric.multicast | fabric.aggregation), members=True)
     turns: Fraction | None = None
     with contextlib.suppress(TooLargeError):
         turns = _in_turn(fabric, collective, others)

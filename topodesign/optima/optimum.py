@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import Any, Unpack
 
 from topodesign.base.arguments import as_choice, as_integer
-from topodesign.base.claims import FASTEST_OF_COLUMN, Among, Claim, Of
+from topodesign.base.claims import FASTEST_OF_COLUMN, Claim, Of, Scope
 from topodesign.base.cost import Rate
 from topodesign.base.declared import Declared, key
 from topodesign.base.entry_points import load
@@ -27,7 +27,7 @@ from topodesign.fabrics.wording import FABRIC_KEYS, change_in_words, in_columns
 from topodesign.optima.flows import FLOWS, solve_flow
 from topodesign.optima.fluid.decomposition import Progress
 from topodesign.optima.fluid.problem import FluidSolution, Work, solve_fluid
-from topodesign.optima.question import Asked, Question, make_question
+from topodesign.optima.question import Question, QuestionOptions, make_question
 from topodesign.optima.solution import BindingLimit, BindingLink, Solution, Upgrade
 from topodesign.optima.trees import (
     BestAllreduce,
@@ -62,7 +62,7 @@ def solve(
     return solve_trees(question)
 
 
-class TreeOptions(Asked, total=False):
+class TreeOptions(QuestionOptions, total=False):
     """Options of trees: numbers to compare, sizes and latency."""
 
     fixed_k: int | None
@@ -224,7 +224,7 @@ class Optimum(TextResult):
         else:
             claims = [Claim.to_bound(Of.RATE, best.bandwidth, best.among, other.bound, missed=other.missed)]
         if cost is not None:
-            claims.append(Claim.to_bound(Of.COST, cost.total, Among.AS_FAST, cost.bound, missed=best.missed))
+            claims.append(Claim.to_bound(Of.COST, cost.total, Scope.AS_FAST, cost.bound, missed=best.missed))
         if isinstance(best, TreeSolution) and self.question.composed and self.question.shards is None:
             claims.append(best.in_turn)
         return (*claims, *(() if other is None else (other.claim,)))

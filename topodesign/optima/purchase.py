@@ -11,7 +11,7 @@ from typing import TypeAlias, Unpack
 
 import numpy as np
 
-from topodesign.base.claims import Among, Claim, Of, Proof
+from topodesign.base.claims import Claim, Of, Proof, Scope
 from topodesign.base.declared import Declared, key, without
 from topodesign.base.errors import InfeasibleError, ParameterError, TooLargeError, UnitError
 from topodesign.base.records import Result
@@ -25,7 +25,7 @@ from topodesign.optima.fluid.problem import problem_of
 from topodesign.optima.forest.covering import Cover, Covering, Item, Wall
 from topodesign.optima.forest.schedule import spanning
 from topodesign.optima.optimum import solve
-from topodesign.optima.question import Asked, Question, make_question
+from topodesign.optima.question import Question, QuestionOptions, make_question
 from topodesign.optima.solution import Solution
 from topodesign.solve.maxflow import worst_ratio
 from topodesign.topology.topology import MAX_CAPACITY, IntArray, Topology
@@ -37,7 +37,7 @@ _MAX_SHOWN = 8
 
 
 @dataclass(frozen=True)
-class Bought(Declared):
+class Upgrade(Declared):
     """More bandwidth between two vertices."""
 
     ends: tuple[str, str]  # names; the first is where the only direction starts if there is but one
@@ -59,7 +59,7 @@ class Bought(Declared):
 
 
 @dataclass(frozen=True)
-class Before(Declared):
+class CurrentRate(Declared):
     """How fast a collective is, and why no faster."""
 
     bandwidth: Fraction
@@ -75,7 +75,7 @@ def upgrade(
     *,
     target: Quantity | None = None,
     budget: float | str | Fraction | None = None,
-    **words: Unpack[Asked],
+    **words: Unpack[QuestionOptions],
 ) -> Purchase:
     """Find the cheapest links for a target, or the best in a budget.
 
@@ -274,11 +274,11 @@ class _Shop:
         """Return a cost as prices are given."""
         return Fraction(cost, self.cents)
 
-    def list_purchases(self, cover: Cover) -> tuple[Bought, ...]:
+    def list_purchases(self, cover: Cover) -> tuple[Upgrade, ...]:
         """Return what is bought, by the order of the links."""
         every = self.fabric.links()
         return tuple(
-            Bought(
+            Upgrade(
                 (every[links[0]].src, every[links[0]].dst),
                 len(links) > 1,
                 every[links[0]].kind,
@@ -344,7 +344,7 @@ class Purchase(Result):
     upgraded: Fabric
     before: Solution
     after: Solution
-    bought: tuple[Bought, ...]
+    bought: tuple[Upgrade, ...]
     cost: Fraction  # of all that is bought
     bound: Fraction  # nothing that reaches as much costs less
     proven: bool  # whether nothing cheaper reaches as much, and nothing within a budget more
@@ -366,9 +366,9 @@ class Purchase(Result):
     ROWS = "bought"
 
     @property
-    def known(self) -> Before:
+    def known(self) -> CurrentRate:
         """How fast it is now."""
-        return Before(self.before.bandwidth, self.before.bottleneck)
+        return CurrentRate(self.before.bandwidth, self.before.bottleneck)
 
     @property
     def bandwidth(self) -> Fraction:
@@ -385,11 +385,11 @@ class Purchase(Result):
         """Claims on the cost, and on the rate within a budget."""
         composed = len(self.before.collective.parts) > 1
         by = "an allreduce as a reduce-scatter and then an allgather" if composed else ""
-        cost = Claim.to_bound(Of.COST, self.cost, Among.PURCHASES, self.bound, by=by, missed=by)
+        cost = Claim.to_bound(Of.COST, self.cost, Scope.PURCHASES, self.bound, by=by, missed=by)
         if self.budget is None:
             return (cost,)
         proof = Proof.SEARCH if self.proven else Proof.NONE
-        return Claim(Of.RATE, self.after.bandwidth, Among.WITHIN_BUDGET, proof, None, by), cost
+        return Claim(Of.RATE, self.after.bandwidth, Scope.WITHIN_BUDGET, proof, None, by), cost
 
     def heading(self) -> str:
         """Return what it costs and reaches."""

@@ -23,7 +23,7 @@ from topodesign.optima.forest.schedule import spanning
 from topodesign.topology.topology import IntArray, Topology
 
 
-class Asked(TypedDict, total=False):
+class QuestionOptions(TypedDict, total=False):
     """The options of public functions on a place and collective."""
 
     root: str | int | None

@@ -11,7 +11,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from topodesign.base.claims import Among, Claim, Of
+from topodesign.base.claims import Claim, Of, Scope
 from topodesign.base.cost import Rate
 from topodesign.base.declared import Declared, key
 from topodesign.base.units import format_rate
@@ -163,7 +163,7 @@ class Solution(Declared, ABC):
 
     @property
     @abstractmethod
-    def among(self) -> Among:
+    def among(self) -> Scope:
         """The schedules that the bound is about."""
 
     @property

@@ -9,7 +9,7 @@ from functools import cached_property
 
 import numpy as np
 
-from topodesign.base.claims import Among, Claim, Of
+from topodesign.base.claims import Claim, Of, Scope
 from topodesign.base.cost import Rate
 from topodesign.base.declared import Declared, key
 from topodesign.base.latency import USUAL, Latency
@@ -69,9 +69,9 @@ class TreeSolution(Solution):
         return self.forward_bound
 
     @property
-    def among(self) -> Among:
+    def among(self) -> Scope:
         """The schedules that the bound is about."""
-        return Among.over_trees(capable=self._capable)
+        return Scope.over_trees(capable=self._capable)
 
     @property
     def _capable(self) -> bool:
@@ -87,7 +87,7 @@ class TreeSolution(Solution):
     @property
     def in_turn(self) -> Claim:
         """The claim of an allreduce among two-phase ones."""
-        return Claim.to_bound(Of.RATE, self.bandwidth, Among.IN_TURN, self.forward_bound)
+        return Claim.to_bound(Of.RATE, self.bandwidth, Scope.IN_TURN, self.forward_bound)
 
     @cached_property
     def smallest(self) -> int:
@@ -210,7 +210,7 @@ class BestAllreduce(Declared):
     bound: Fraction  # bytes per second that none exceeds of those in ``among``
     composed: Fraction  # that of a reduce-scatter followed by an allgather
     in_network: bool = False  # whether switches copy and add in it (--algorithm in-network)
-    among: Among = Among.TREES  # the schedules that the bound is about
+    among: Scope = Scope.TREES  # the schedules that the bound is about
     missed: str = ""  # what was not looked for
     nodes: int = 0  # nodes that compute
 
@@ -275,7 +275,7 @@ def best_allreduce(fabric: Fabric) -> BestAllreduce:
         found = allreduce_optimum(fabric.topology)
         bandwidth, bound, composed = (rate * fabric.unit for rate in (found.throughput, found.bound, found.composed))
         return BestAllreduce(bandwidth, bound, composed, missed=not_looked_for(fabric.topology), nodes=nodes)
-    composed, among = compute_composed_rate(fabric.topology) * fabric.unit, Among.CAPABLE_TREES
+    composed, among = compute_composed_rate(fabric.topology) * fabric.unit, Scope.CAPABLE_TREES
     if missed := not_priced(fabric):
         most = narrowest(fabric.topology) * fabric.unit
         return BestAllreduce(composed, most, composed, among=among, missed=missed, nodes=nodes)

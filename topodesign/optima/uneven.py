@@ -10,7 +10,7 @@ from pathlib import Path
 
 from topodesign.base.arguments import as_path
 from topodesign.base.atomic import write_whole
-from topodesign.base.claims import Among, Claim, Of
+from topodesign.base.claims import Claim, Of, Scope
 from topodesign.base.declared import key
 from topodesign.base.errors import InfeasibleError, TooLargeError
 from topodesign.base.records import Result, Table
@@ -96,7 +96,7 @@ class UnevenPrice(Result):
     def claims(self) -> tuple[Claim, ...]:
         """Claims on the seconds among routings."""
         missed = "shifted to cheaper paths for so long"
-        return (Claim.to_bound(Of.TIME, self.seconds, Among.FLOWS, self.bound, missed=missed),)
+        return (Claim.to_bound(Of.TIME, self.seconds, Scope.FLOWS, self.bound, missed=missed),)
 
     def save(self, path: str | Path) -> None:
         """Write the traffic as ``src,dst,amount`` (.csv), in pieces."""

@@ -11,7 +11,7 @@ from functools import cached_property
 import numpy as np
 
 from topodesign.base.arguments import as_choice
-from topodesign.base.claims import Among, Claim, Of, Proof
+from topodesign.base.claims import Claim, Of, Proof, Scope
 from topodesign.base.cost import moore_distances
 from topodesign.base.declared import key, keys_of
 from topodesign.base.errors import ParameterError
@@ -135,9 +135,9 @@ class AllToAll(Result):
         graph = self.topology
         flows = Proof.DUAL if self.exact else Proof.NONE
         moore = Proof.BOUND if self.upper == self.moore else Proof.NONE
-        among = Among.DUPLEX if graph.is_duplex else Among.TOPOLOGIES
+        among = Scope.DUPLEX if graph.is_duplex else Scope.TOPOLOGIES
         return (
-            Claim(Of.FACTOR, self.upper, Among.FLOWS, flows, self.lower, "all-to-all, on this topology"),
+            Claim(Of.FACTOR, self.upper, Scope.FLOWS, flows, self.lower, "all-to-all, on this topology"),
             Claim(Of.FACTOR, self.upper, among, moore, self.moore, "all-to-all, by how many nodes can be how near"),
         )
 

@@ -11,7 +11,7 @@ from topodesign.base.arguments import as_choice, as_path
 from topodesign.base.declared import Declared, key
 from topodesign.base.errors import FileFormatError, UnitError
 from topodesign.base.file_kinds import FileKind, expecting
-from topodesign.base.tables import Located, parse_yaml
+from topodesign.base.tables import LocatedValue, parse_yaml
 from topodesign.base.text_files import read_text
 from topodesign.base.units import as_size, format_size, parse_size
 from topodesign.base.wording import suggest
@@ -66,7 +66,7 @@ def read_mix(path: str | Path) -> Mix:
         return mix_of(parse_yaml(read_text(path, (".yaml", ".yml", ".json"), _LARGEST_FILE)), path.stem)
 
 
-def mix_of(document: Located, name: str) -> Mix:
+def mix_of(document: LocatedValue, name: str) -> Mix:
     """Return the mix of a document, or of a part of a file.
 
     Of the given name if it has none.
@@ -87,13 +87,13 @@ def questions(collective: str, workload: Mix | str | Path | None, sizes: Iterabl
     return tuple(single(as_choice("collective", collective, PRICED), size) for size in sizes)
 
 
-def _shares(entries: Located) -> tuple[Share, ...]:
+def _shares(entries: LocatedValue) -> tuple[Share, ...]:
     if not isinstance(entries.value, list) or not entries.value:
         raise FileFormatError(f"line {entries.line}: collectives: expected a list of at least one")
     return tuple(_share(entry, f"collective {number}") for number, entry in enumerate(entries.value, start=1))
 
 
-def _share(entry: Located, where: str) -> Share:
+def _share(entry: LocatedValue, where: str) -> Share:
     fields = _fields(entry, where, ("collective", "size"), ("count",))
     name = _text(fields["collective"], f"{where}: collective")
     if name not in PRICED:
@@ -110,7 +110,9 @@ def _share(entry: Located, where: str) -> Share:
     return Share(name, amount, 1 if count is None else _whole(count, f"{where}: count"))
 
 
-def _fields(value: Located, where: str, required: tuple[str, ...], optional: tuple[str, ...]) -> Mapping[str, Located]:
+def _fields(
+    value: LocatedValue, where: str, required: tuple[str, ...], optional: tuple[str, ...]
+) -> Mapping[str, LocatedValue]:
     known = (*required, *optional)
     if not isinstance(value.value, dict):
         raise FileFormatError(f"line {value.line}: {where}: expected the fields {', '.join(known)}")
@@ -122,17 +124,17 @@ def _fields(value: Located, where: str, required: tuple[str, ...], optional: tup
     for name in required:
         if name not in value.value:
             raise FileFormatError(f"line {value.line}: {where}: the field '{name}' is missing")
-    fields: Mapping[str, Located] = value.value
+    fields: Mapping[str, LocatedValue] = value.value
     return fields
 
 
-def _text(value: Located, where: str) -> str:
+def _text(value: LocatedValue, where: str) -> str:
     if not isinstance(value.value, str) or not value.value.strip():
         raise FileFormatError(f"line {value.line}: {where}: expected text")
     return value.value.strip()
 
 
-def _whole(value: Located, where: str) -> int:
+def _whole(value: LocatedValue, where: str) -> int:
     text = _text(value, where)
     if not text.isascii() or not text.isdigit() or len(text) > 10 or not 1 <= int(text) <= _MAX_COUNT:
         raise FileFormatError(f"line {value.line}: {where}: expected a whole number from 1 to {_MAX_COUNT}")

@@ -18,7 +18,7 @@ from topodesign.topology.topology import IntArray, Topology
 
 
 @dataclass(frozen=True)
-class Priced:
+class PricedTopology:
     """A topology with the loads of every node as a source.
 
     * ``rank``: the load at each distance from 1 as an index into ``loads``, shape ``(nodes, diameter)``; 0 beyond the
@@ -64,7 +64,7 @@ class Priced:
         return numerator[most[most > 0]], denominator[most[most > 0]]
 
 
-def price_topology(topology: Topology) -> Priced:
+def price_topology(topology: Topology) -> PricedTopology:
     """Price a topology from every node, and keep the loads."""
     rows = [largest_loads(topology, np.array([node])) for node in range(topology.nodes)]
     distance = np.array([distances(topology, node) for node in range(topology.nodes)], dtype=np.int32)
@@ -76,4 +76,4 @@ def price_topology(topology: Topology) -> Priced:
     distinct, which = np.unique(pairs.reshape(-1, 2), axis=0, return_inverse=True)
     order = sorted(range(len(distinct)), key=lambda row: Fraction(*distinct[row].tolist()))
     rank = np.argsort(order)[which].reshape(pairs.shape[:2])
-    return Priced(topology, distance, rank[:, :-1], (distinct[order, 0], distinct[order, 1]))
+    return PricedTopology(topology, distance, rank[:, :-1], (distinct[order, 0], distinct[order, 1]))

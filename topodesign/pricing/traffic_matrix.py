@@ -13,7 +13,7 @@ import numpy as np
 
 from topodesign.base.arguments import as_integer, as_path, as_seed
 from topodesign.base.errors import FileFormatError, ParameterError
-from topodesign.base.tables import Located, csv_rows, parse_csv, write_csv
+from topodesign.base.tables import LocatedValue, csv_rows, parse_csv, write_csv
 from topodesign.base.text_files import naming, read_text
 from topodesign.fabrics.fabric import Fabric
 from topodesign.topology.topology import IntArray
@@ -169,7 +169,7 @@ def _table(text: str, fabric: Fabric) -> Demand:
     return Demand(weight, Fraction(1, common))
 
 
-def _node(cell: Located, fabric: Fabric) -> int:
+def _node(cell: LocatedValue, fabric: Fabric) -> int:
     try:
         number = fabric.number(cell.value)
     except ParameterError as error:

@@ -78,7 +78,7 @@ _CATALOG = {
 
 
 @dataclass(frozen=True, repr=False)
-class Described(Result):
+class SpecDescription(Result):
     """Name that specs may begin with."""
 
     name: str  # what specs begin with
@@ -159,12 +159,12 @@ class Described(Result):
         return Table(self.call, ("", " "), tuple(rows), words=frozenset(("", " ")))
 
 
-class Families(ResultList[Described]):
+class Families(ResultList[SpecDescription]):
     """Names that specs may begin with."""
 
     __slots__ = ()
 
-    KEYS = (key("families", "What specs may begin with.", kind=list[Described], value=list),)
+    KEYS = (key("families", "What specs may begin with.", kind=list[SpecDescription], value=list),)
 
     def heading(self) -> str:
         """Return the number of names."""
@@ -212,16 +212,16 @@ def families(name: str | None = None) -> Families:
     return found if spec is None else Families(_with_example(one, spec) for one in found if _fits(one, spec))
 
 
-def _fits(one: Described, spec: Spec) -> bool:
+def _fits(one: SpecDescription, spec: Spec) -> bool:
     """Return whether this variant of a name takes the given arguments."""
     return one.name != "dragonfly" or (one.kind == "fabric") == (len(spec.args) > 2)
 
 
-def _with_example(one: Described, spec: Spec) -> Described:
+def _with_example(one: SpecDescription, spec: Spec) -> SpecDescription:
     return replace(one, example=str(spec))
 
 
-def _describe_all() -> Iterator[Described]:
+def _describe_all() -> Iterator[SpecDescription]:
     for name, entry in sorted([*entry_points.FAMILIES.items(), *entry_points.EXPANSIONS.items()]):
         if isinstance(entry, Family):
             yield _of(name, "family", entry.signature.replace("base", "GROUP"), entry.function, entry.size)
@@ -231,20 +231,20 @@ def _describe_all() -> Iterator[Described]:
         yield _of(name, "everyday", call_signature(meaning), meaning, SIZES[name])
     for name, about in _CATALOG.items():
         nodes, degree, example = SIZES[name]
-        yield Described(name, "catalog", f"{name}(N,d,k)", about, about, nodes, degree, example, "")
+        yield SpecDescription(name, "catalog", f"{name}(N,d,k)", about, about, nodes, degree, example, "")
     for name, generator in entry_points.FABRICS.items():
         sizes = _FABRIC_DRAGONFLY if name == "dragonfly" else SIZES.get(name, _UNSAID)
         yield _of(name, "fabric", call_signature(generator), generator, sizes)
 
 
-def _of(name: str, kind: str, call: str, function: Callable[..., Any], sizes: tuple[str, str, str]) -> Described:
+def _of(name: str, kind: str, call: str, function: Callable[..., Any], sizes: tuple[str, str, str]) -> SpecDescription:
     text, _, source = (inspect.getdoc(function) or "").partition("References\n----------\n")
     text = re.sub(r":(?:func|class):`([^`]*)`|``([^`]*)``", lambda match: match[1] or match[2], text)
     paragraphs = [" ".join(part.split()) for part in text.strip().split("\n\n")]
     about = re.split(r"(?<=[a-z0-9)}\]])[:;.](?: |$)", paragraphs[0])[0]
     nodes, degree, example = sizes
     joined = "\n".join(paragraphs)
-    return Described(
+    return SpecDescription(
         name,
         kind,
         call,

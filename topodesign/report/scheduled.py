@@ -249,7 +249,7 @@ class PlannedStream(Declared):
     )
 
 
-class Several(Scheduled):
+class InStreams(Scheduled):
     """Timed schedule of several collectives."""
 
     KEYS = (
@@ -273,7 +273,7 @@ KINDS: dict[str, type[Scheduled]] = {
     "paths": OverPaths,
     "stages": InStages,
     "timed": InTimedSends,
-    "together": Several,
+    "together": InStreams,
 }
 """By the kinds of plans; others are in steps."""
 

@@ -34,7 +34,7 @@ from topodesign.runtime.msccl.legal import limits, mismatches, out_of_bounds
 from topodesign.runtime.msccl.operations import load
 from topodesign.runtime.msccl.parse import Program, XmlError, parse_xml
 from topodesign.runtime.msccl.profiles import RuntimeProfile, get_profile
-from topodesign.runtime.mscclpp.check import Prepared, names
+from topodesign.runtime.mscclpp.check import PreparedPlan, names
 from topodesign.runtime.mscclpp.limits import illegal
 from topodesign.runtime.mscclpp.parse import ExecutionPlan, PlanError, parse_plan
 from topodesign.runtime.report import Finding, Report, first
@@ -208,7 +208,7 @@ def _of_msccl(manifest: Manifest, programs: Sequence[Program]) -> list[Finding]:
 
 
 def _of_mscclpp(manifest: Manifest, programs: Sequence[ExecutionPlan]) -> list[Finding]:
-    made, cells = list[Prepared](), 1
+    made, cells = list[PreparedPlan](), 1
     for number, plan in enumerate(programs):
         gpu = plan.gpus[0]
         about = names().get(plan.collective), plan.inplace, gpu.inputs, len(plan.gpus)
@@ -218,12 +218,12 @@ def _of_mscclpp(manifest: Manifest, programs: Sequence[ExecutionPlan]) -> list[F
         findings = findings or _strangers(manifest, number, {one for one in pairs if one[1] >= 0} - both)
         if findings:
             return findings
-        made.append(Prepared(plan, _Workspace(manifest, [one.scratch for one in plan.gpus])))
+        made.append(PreparedPlan(plan, _Workspace(manifest, [one.scratch for one in plan.gpus])))
         if made[-1].findings:
             return [replace(one, message=f"phase {number}: {one.message}") for one in made[-1].findings]
         cells = math.lcm(cells, made[-1].program.cells)
     machines = (
-        Prepared(one.plan, one.layout, cells).machine(1, judged=number == len(made) - 1)
+        PreparedPlan(one.plan, one.layout, cells).machine(1, judged=number == len(made) - 1)
         for number, one in enumerate(made)
     )
     return _in_turn(manifest, machines)

@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from topodesign.base.claims import Among, Claim, Of
+from topodesign.base.claims import Claim, Of, Scope
 from topodesign.base.errors import InfeasibleError, TooLargeError
 from topodesign.collectives import ALL_TO_ALL
 from topodesign.fabrics.contraction import boxes_of, contract_fabric
@@ -213,7 +213,7 @@ _CHUNKS = 64  # that blocks between boxes are cut into where the best flow cuts 
 _Row = tuple[int, int, int, Way]  # source, destination, units, vertices
 
 
-class _Lifted(NamedTuple):
+class _BoxFabric(NamedTuple):
     """A fabric whose boxes, or their parts, are nodes."""
 
     fabric: Fabric
@@ -252,12 +252,12 @@ def exchange_plan(request: Request) -> Plan:
     least = plan.claim["inv_x_star"] / (1 + Fraction(plan.generator["lost"])) * each**2
     rate, most = claim["algorithmic_bandwidth"], len(fabric.compute) / least
     made = {"method": "boxes", "lost": str(most / rate - 1)}
-    notes = [str(Claim.to_bound(Of.RATE, rate, Among.FLOWS, most))]
+    notes = [str(Claim.to_bound(Of.RATE, rate, Scope.FLOWS, most))]
     notes += [] if request.alpha is None else ["the plan is the same for any latency"]
     return Plan(fabric, paths, claim, spec_of(request), made, tuple(notes))
 
 
-def _lift_fabric(fabric: Fabric) -> _Lifted:
+def _lift_fabric(fabric: Fabric) -> _BoxFabric:
     """Return the fabric contracted to boxes, with paths inside them."""
     small = contract_fabric(fabric)
     if small is None:
@@ -271,7 +271,7 @@ def _lift_fabric(fabric: Fabric) -> _Lifted:
             near[u].add(v)
     starts = [vertex for vertex, at in enumerate(small.whose) if at >= 0]
     inside = {(start, way[-1]): way for start in starts for way in _ways(start, small.whose, near)}
-    return _Lifted(small.fabric, small.members, dict(hops), inside)
+    return _BoxFabric(small.fabric, small.members, dict(hops), inside)
 
 
 def _ways(start: int, whose: list[int], near: dict[int, set[int]]) -> Iterator[Way]:
@@ -286,7 +286,7 @@ def _ways(start: int, whose: list[int], near: dict[int, set[int]]) -> Iterator[W
                 todo.append((*way, after))
 
 
-def _inner(small: _Lifted, units: int) -> Iterator[_Row]:
+def _inner(small: _BoxFabric, units: int) -> Iterator[_Row]:
     """Yield the rows of blocks inside their box."""
     for some in small.members.values():
         for source, goal in itertools.permutations(some, 2):
@@ -295,7 +295,7 @@ def _inner(small: _Lifted, units: int) -> Iterator[_Row]:
             yield source, goal, units, small.inside[source, goal]
 
 
-def _outer(small: _Lifted, flow: Flow, cuts: int) -> Iterator[_Row]:
+def _outer(small: _BoxFabric, flow: Flow, cuts: int) -> Iterator[_Row]:
     """Yield the rows of blocks to other boxes, in finer units."""
     for weight, way in zip(((flow.hi - flow.lo) * cuts).tolist(), find_ways(flow), strict=True):
         blocks = list(itertools.product(small.members[way[0]], small.members[way[-1]]))
@@ -314,7 +314,9 @@ def _outer(small: _Lifted, flow: Flow, cuts: int) -> Iterator[_Row]:
             yield source, goal, hi - lo, (*before, *middle, *after)
 
 
-def _join_path(small: _Lifted, hops: list[list[tuple[int, int, int]]], full: list[list[int]], share: Fraction) -> Way:
+def _join_path(
+    small: _BoxFabric, hops: list[list[tuple[int, int, int]]], full: list[list[int]], share: Fraction
+) -> Way:
     """Return the vertices of a path share, first to last link."""
     found: Way = ()
     for some, rooms in zip(hops, full, strict=True):

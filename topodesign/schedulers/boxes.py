@@ -51,7 +51,7 @@ _Pieces: TypeAlias = tuple[tuple[int, int, int], ...]
 """What moves as one: units of the data of boxes, as box, first unit, unit after the last."""
 
 
-class _Sent(NamedTuple):
+class _CableData(NamedTuple):
     """Data sent over a cable in one step."""
 
     step: int
@@ -64,7 +64,7 @@ class _Lift(NamedTuple):
 
     steps: int
     units: int  # of the data of a node
-    sent: list[_Sent]
+    sent: list[_CableData]
 
 
 class _Base(NamedTuple):
@@ -77,7 +77,7 @@ class _Base(NamedTuple):
     hi: Ints
 
 
-class _Made(NamedTuple):
+class _TimedLift(NamedTuple):
     """Lift in chunks, with its message times."""
 
     lift: _Lift
@@ -100,7 +100,7 @@ def _make(request: Request) -> list[Plan]:
         request = request.but(alpha=OWN_LATENCIES)
     chunks = None if request.chunks is None else as_integer("chunks", request.chunks, 1, _MAX_CHUNKS)
     backwards = [one.like(REDUCE_SCATTER) for one in request.collective.parts]
-    found: dict[bool, _Made] = {}
+    found: dict[bool, _TimedLift] = {}
     for back in dict.fromkeys(backwards):
         lifts = _lifts(fabric, back=back)
         if not back and fabric.multicast:
@@ -171,11 +171,11 @@ def _lift_rounds(rounds: Flow, boxes: Boxes) -> _Lift:
                 room -= end - lo
                 if end < hi:
                     left.insert(0, (block, end, hi))
-            sent.append(_Sent(step, way, tuple(taken)))
+            sent.append(_CableData(step, way, tuple(taken)))
     return _Lift(rounds.steps, units // size, sent)
 
 
-def _fastest(request: Request, boxes: Boxes, lift: _Lift, chunks: int | None, *, back: bool) -> Iterator[_Made]:
+def _fastest(request: Request, boxes: Boxes, lift: _Lift, chunks: int | None, *, back: bool) -> Iterator[_TimedLift]:
     """Yield the fastest lift over doubling chunk counts.
 
     Once with early chunks first, and once with early steps first.
@@ -193,7 +193,7 @@ def _fastest(request: Request, boxes: Boxes, lift: _Lift, chunks: int | None, *,
         yield made
 
 
-def _time_lift(request: Request, base: _Base, lift: _Lift, chunks: int, *, back: bool, whole: bool) -> _Made:
+def _time_lift(request: Request, base: _Base, lift: _Lift, chunks: int, *, back: bool, whole: bool) -> _TimedLift:
     """Return a lift with its message times."""
     fabric, topology = request.fabric, request.fabric.topology
     times = request.link_times(fabric, ALLGATHER, chunks * lift.units, grain=_GRAIN)
@@ -201,7 +201,7 @@ def _time_lift(request: Request, base: _Base, lift: _Lift, chunks: int, *, back:
     gap = np.where(np.isin(topology.src[order], list(topology.switches)), 0, int(-(-GAP // times.tick)))
     messages = base.messages.repeat(chunks, whole=whole)
     flights = run(messages, times.latency[order], times.per_unit[order], gap, in_turn=back)
-    return _Made(lift, chunks, base, flights, times)
+    return _TimedLift(lift, chunks, base, flights, times)
 
 
 def _collect_messages(topology: Topology, boxes: Boxes, lift: _Lift) -> _Base:
@@ -269,7 +269,7 @@ def _meeting(known: dict[tuple[int, int], list[tuple[int, int, int]]], node: int
                 yield number
 
 
-def _sends(request: Request, fabric: Fabric, made: _Made, times: LinkTimes, units: int, *, back: bool) -> Flow:
+def _sends(request: Request, fabric: Fabric, made: _TimedLift, times: LinkTimes, units: int, *, back: bool) -> Flow:
     """Return messages as a flow in the given units and ticks."""
     topology = fabric.topology.transpose() if back else fabric.topology
     order = np.lexsort((fabric.topology.src, fabric.topology.dst)) if back else slice(None)

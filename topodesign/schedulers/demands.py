@@ -277,7 +277,7 @@ class Setting:
         return self.network.wires.transpose() if self.backwards else self.network.wires
 
 
-class Asked(NamedTuple):
+class NumberedDemand(NamedTuple):
     """Network (unwound if requested), links and collective of a request."""
 
     where: Topology | Fabric
@@ -285,7 +285,7 @@ class Asked(NamedTuple):
     collective: Collective
 
 
-def collect_demand(request: Request, *, forwarding: bool = False) -> Asked:
+def collect_demand(request: Request, *, forwarding: bool = False) -> NumberedDemand:
     """Return the network, links and numbered collective of a request.
 
     With ``forwarding`` the nodes of other groups may pass on what groups send.
@@ -303,12 +303,12 @@ def collect_demand(request: Request, *, forwarding: bool = False) -> Asked:
             )
         if len(set(map(len, request.among.groups or ()))) > 1:
             raise ParameterError("groups of different sizes have blocks of different sizes; use --traffic for each")
-        return Asked(where, topology, request.among)
+        return NumberedDemand(where, topology, request.among)
     if request.root is None or not collective.rooted:
-        return Asked(where, topology, collective)
+        return NumberedDemand(where, topology, collective)
     # The nodes of a topology are called by their numbers; of one that is not regular there is no fabric to ask.
     root = where.number(str(request.root_name)) if isinstance(where, Fabric) else request.root_number
-    return Asked(where, topology, collective.at(root))
+    return NumberedDemand(where, topology, collective.at(root))
 
 
 def setting_of(request: Request) -> tuple[Topology | Fabric, Setting]:

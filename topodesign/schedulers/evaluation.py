@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
-from topodesign.base.claims import Among, Claim, Of, Proof
+from topodesign.base.claims import Claim, Of, Proof, Scope
 from topodesign.base.cost import Bounds, Cost, bound_in, least_steps, lower_bound, lower_bounds
 from topodesign.base.declared import key
 from topodesign.base.errors import ParameterError
@@ -132,7 +132,7 @@ class Evaluation(Result, PlanPrices):
         The y is that of the best schedules that were found, be they by SPFF or deferred, in as many steps or more.
         """
         graph, factor = self.topology, min(dearer(*pair).bandwidth for _, pair in self.ways)
-        among = Among.DUPLEX if graph.is_duplex else Among.TOPOLOGIES
+        among = Scope.DUPLEX if graph.is_duplex else Scope.TOPOLOGIES
         least = least_steps(graph.nodes, graph.degree, duplex=graph.is_duplex)
         why = "Moore's bound" if least.why is None else least.why
         return (
@@ -408,5 +408,5 @@ def _least_of_both(graph: Topology, prices: PlanPrices) -> tuple[Fraction | None
     return least if graph.is_duplex else least_in_steps(graph.transpose(), there.steps), least
 
 
-def _claim(of: Of, value: Fraction | int, among: Among, bound: Fraction | int, by: str) -> Claim:
+def _claim(of: Of, value: Fraction | int, among: Scope, bound: Fraction | int, by: str) -> Claim:
     return Claim(of, value, among, Proof.BOUND if value == bound else Proof.NONE, bound, by)

@@ -19,7 +19,7 @@ from fractions import Fraction
 from functools import partial
 
 from topodesign.base.arguments import as_integer
-from topodesign.base.claims import Among, Claim, Of, Proof
+from topodesign.base.claims import Claim, Of, Proof, Scope
 from topodesign.base.cost import Cost
 from topodesign.base.deadline import Stopwatch
 from topodesign.base.errors import InfeasibleError, TooLargeError
@@ -39,7 +39,7 @@ from topodesign.schedulers import tacos
 from topodesign.schedulers.demands import (
     ONE_MOVEMENT,
     SECONDS,
-    Asked,
+    NumberedDemand,
     Send,
     Setting,
     collect_demand,
@@ -65,7 +65,7 @@ _WHY = {
 
 
 def search_counts(
-    there: Asked, steps: range, most_chunks: int, request: Request
+    there: NumberedDemand, steps: range, most_chunks: int, request: Request
 ) -> tuple[list[ListedSchedule], list[Unsettled]]:
     """Return the schedules Pareto-optimal in chunks, steps and rounds.
 
@@ -159,13 +159,13 @@ def _fluid(topology: Topology, collective: Collective, steps: int) -> Fraction |
     return None
 
 
-def _plan(there: Asked, schedule: Flow, rounds: Fraction, bound: Fraction, proof: Reason) -> Plan:
+def _plan(there: NumberedDemand, schedule: Flow, rounds: Fraction, bound: Fraction, proof: Reason) -> Plan:
     """Return the plan of a schedule, with its proven claims."""
     least = fewest_steps(there.topology, there.collective)
     shortest = Proof.BOUND if schedule.steps == least else Proof.NONE
-    steps = Claim(Of.STEPS, schedule.steps, Among.SCHEDULES, shortest, least)
+    steps = Claim(Of.STEPS, schedule.steps, Scope.SCHEDULES, shortest, least)
     why = f"the bound is {bound}" if proof == "none" else _WHY[proof]
-    claim = Claim(Of.ROUNDS, rounds, Among.CHUNKS, Proof(proof), bound, why)
+    claim = Claim(Of.ROUNDS, rounds, Scope.CHUNKS, Proof(proof), bound, why)
     head = f"{schedule.steps} steps{f', {steps.verdict}' if steps.proven else ''}"
     note = f"{head}; {rounds} rounds for {count_noun(schedule.units, 'chunk')} of a shard; {claim}"
     made = {"method": "exact", "proof": proof, "rounds": str(rounds), "bound": str(bound)}
@@ -213,7 +213,7 @@ def _make_timed(request: Request) -> list[Plan]:
         why = f"{_WHY[proof]}; {why}"
     elif timed is not found.timed:
         why = f"TACOS-Greedy's plan, with sends of several chunks or stops in switches; {why}"
-    claim = Claim(Of.TIME, timed.time, Among.WHOLE, Proof(proof), bound if timed.time >= bound else None, why)
+    claim = Claim(Of.TIME, timed.time, Scope.WHOLE, Proof(proof), bound if timed.time >= bound else None, why)
     return [Plan(where, join_links(timed), {"time": timed.time}, spec_of(request), generator=made, notes=(str(claim),))]
 
 

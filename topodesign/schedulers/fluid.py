@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from topodesign.base.claims import Among, Claim, Of
+from topodesign.base.claims import Claim, Of, Scope
 from topodesign.base.errors import InfeasibleError, ParameterError, TooLargeError
 from topodesign.collectives import ALL_TO_ALL, ALLGATHER, GATHER, REDUCE_SCATTER, Collective
 from topodesign.fabrics.fabric import Fabric
@@ -71,7 +71,7 @@ def _uneven(request: Request, fabric: Fabric, collective: Collective) -> Plan:
     pieces = tuple(demand[np.ix_(nodes, nodes)].ravel().tolist())
     rows = [(source * len(demand) + goal, part // common, hops) for source, goal, hops, part in paths]
     movement = flow_of_paths(fabric, collective, whole // common, rows, pieces)
-    claim = Claim.to_bound(Of.TIME, flow.time, Among.FLOWS, flow.time)
+    claim = Claim.to_bound(Of.TIME, flow.time, Scope.FLOWS, flow.time)
     made = {"method": "fluid", "traffic": str(request.shards) if isinstance(request.shards, str | Path) else "a matrix"}
     words = f"uneven traffic, {sum(pieces)} pieces; {claim}"
     return Plan(fabric, movement, flow_claim(movement), spec_of(request), made, (words,))

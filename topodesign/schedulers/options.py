@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, TypedDict
 
 from topodesign.base.arguments import MAX_SEED
-from topodesign.base.options import Amount, Flag, Option, PathOf, Span, Whole, collect_options
+from topodesign.base.options import Amount, Flag, Option, PathOf, Span, WholeKind, collect_options
 from topodesign.base.units import Quantity, as_bandwidth, as_size, as_time
 from topodesign.fabrics.options import READY, PlaceOptions
 
@@ -28,7 +28,7 @@ class ShapeOptions(TypedDict, total=False):
         int | Literal["auto"] | None,
         Option(
             "Maximum units per shard.  [default: fewest without loss]. For --algorithm tacos: exact number, or auto.",
-            Whole(1, 2**31 - 1, word="auto"),
+            WholeKind(1, 2**31 - 1, word="auto"),
             metavar="P",
         ),
     ]
@@ -36,7 +36,7 @@ class ShapeOptions(TypedDict, total=False):
         int | None,
         Option(
             "Communication steps, for all-to-all, scatter and gather, and for exact; without it as few as can be.",
-            Whole(0, 2**20),
+            WholeKind(0, 2**20),
             metavar="T",
         ),
     ]
@@ -47,7 +47,7 @@ class ShapeOptions(TypedDict, total=False):
         int | None,
         Option(
             "Exactly K trees per root (per unit of --shards); without it as few as reach the optimum.",
-            Whole(1, 10**6),
+            WholeKind(1, 10**6),
             metavar="K",
         ),
     ]
@@ -137,12 +137,12 @@ class SearchOptions(TypedDict, total=False):
             Flag(other="no-symmetric"),
         ),
     ]
-    seed: Annotated[int | None, Option("Settles what is drawn by chance.", Whole(0, MAX_SEED), metavar="S")]
-    tries: Annotated[int | None, Option("Seeds that the best is taken of.", Whole(1, 10**6), metavar="N")]
+    seed: Annotated[int | None, Option("Settles what is drawn by chance.", WholeKind(0, MAX_SEED), metavar="S")]
+    tries: Annotated[int | None, Option("Seeds that the best is taken of.", WholeKind(1, 10**6), metavar="N")]
     time_limit: Annotated[
         Quantity | None, Option("Time, of work, after which a search ends with what it has.", Span(), metavar="TIME")
     ]
-    jobs: Annotated[int | None, Option("Processes that search at the same time.", Whole(1, 1024), metavar="N")]
+    jobs: Annotated[int | None, Option("Processes that search at the same time.", WholeKind(1, 1024), metavar="N")]
 
 
 class ScheduleOptions(ShapeOptions, PlaceOptions, TimeOptions, SearchOptions, total=False):

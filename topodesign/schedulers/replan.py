@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from topodesign.base.claims import Among, Claim, Of
+from topodesign.base.claims import Claim, Of, Scope
 from topodesign.base.deadline import Stopwatch
 from topodesign.base.declared import key
 from topodesign.base.errors import ParameterError
@@ -89,7 +89,7 @@ class Replanned(Result):
     def claims(self) -> tuple[Claim, ...]:
         """Claims on the bandwidth."""
         missed = f"{self.plan.kind} that survive were kept" if self.kept else "by the cuts around nodes"
-        return (Claim.to_bound(Of.RATE, self.bandwidth, Among.SCHEDULES, self.bound, missed=missed),)
+        return (Claim.to_bound(Of.RATE, self.bandwidth, Scope.SCHEDULES, self.bound, missed=missed),)
 
     def heading(self) -> str:
         """Return a one-sentence summary."""

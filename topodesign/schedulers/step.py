@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from topodesign.base.arguments import as_integer
-from topodesign.base.claims import Among, Claim, Of, Proof
+from topodesign.base.claims import Claim, Of, Proof, Scope
 from topodesign.base.declared import Declared, key
 from topodesign.base.errors import ParameterError
 from topodesign.base.file_kinds import FileKind, kind_of
@@ -27,8 +27,8 @@ from topodesign.fabrics.places import PlaceLike
 from topodesign.plans.time.workload import load_workload
 from topodesign.pricing.mix import Mix, read_mix
 from topodesign.pricing.training.model import Model, as_model
-from topodesign.pricing.training.timeline import Spent, split_times, step_seconds
-from topodesign.pricing.training.traffic import Sent, StepMix, layers_step, mix_step, step_mix
+from topodesign.pricing.training.timeline import StepParts, split_times, step_seconds
+from topodesign.pricing.training.traffic import StepCollective, StepMix, layers_step, mix_step, step_mix
 from topodesign.pricing.workload import as_workload
 from topodesign.schedulers.group_ways import Ways, Wires, ways_of
 
@@ -69,7 +69,7 @@ def as_step(value: StepLike, changes: Mapping[str, Any] | None = None) -> StepMi
 class SentTime(Declared):
     """Time of one collective of a training step."""
 
-    sent: Sent
+    sent: StepCollective
     groups: int  # groups that do it at once
     members: int  # ranks of each group
     count: int  # how often a step has it, on the stage that has it most often
@@ -96,11 +96,11 @@ class StepTime(Result):
     latency: Latency  # what messages take beside their bytes
     nodes: tuple[int, ...]  # the node of each rank, by number
     sent: tuple[SentTime, ...]  # how long each collective takes
-    spent: Spent  # where the time goes
+    spent: StepParts  # where the time goes
     bound: Fraction  # seconds that it does not go below in this layout, whatever the ways of its collectives
     before: Fraction  # seconds with the ranks in the order of the nodes
     priced: int  # layouts that were priced
-    ways: Mapping[Sent, Ways] = field(default_factory=dict, repr=False, compare=False)
+    ways: Mapping[StepCollective, Ways] = field(default_factory=dict, repr=False, compare=False)
 
     KEYS = (
         key("model=step.name", "What it is called."),
@@ -172,7 +172,7 @@ class StepTime(Result):
     def claims(self) -> tuple[Claim, ...]:
         """Claims on the seconds among placements."""
         tried = count_noun(self.priced, "placement")
-        return (Claim(Of.TIME, self.seconds, Among.LAYOUTS, Proof.LISTED, self.seconds, tried),)
+        return (Claim(Of.TIME, self.seconds, Scope.LAYOUTS, Proof.LISTED, self.seconds, tried),)
 
     def heading(self) -> str:
         """Return a title with the seconds and their components."""

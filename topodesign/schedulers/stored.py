@@ -47,7 +47,7 @@ _LARGEST = 20  # nodes of the largest topology with stored schedules
 
 
 @dataclass(frozen=True)
-class Stored:
+class StoredSchedule:
     """Stored schedule with its cost and certificate."""
 
     schedule: Flow
@@ -63,7 +63,7 @@ def get_stored_schedule(spec: Spec | str | None, collective: Collective) -> Flow
     return None if found is None else found.schedule
 
 
-def get_stored(spec: Spec | str | None, collective: Collective) -> Stored | None:
+def get_stored(spec: Spec | str | None, collective: Collective) -> StoredSchedule | None:
     """Return a stored schedule with its certificate; as :func:`get_stored_schedule`."""
     if spec is None:
         return None
@@ -71,7 +71,7 @@ def get_stored(spec: Spec | str | None, collective: Collective) -> Stored | None
     return _load(text).get(collective) if text in list_stored_specs() else None
 
 
-def recognise(topology: Topology, collective: Collective) -> Stored | None:
+def recognise(topology: Topology, collective: Collective) -> StoredSchedule | None:
     """Return the stored schedule of a topology under any numbering.
 
     Nodes are put in an order that does not depend on their numbers, so a file of links and a relabelled copy of a
@@ -121,14 +121,14 @@ def links_hash(topology: Topology) -> str:
     return hashlib.sha256("".join(lines).encode()).hexdigest()
 
 
-def from_text(text: str) -> dict[Collective, Stored]:
+def from_text(text: str) -> dict[Collective, StoredSchedule]:
     """Read the text of a data file.
 
     The form is checked, that it is for the links that its spec has, and that the sends add up to the claimed cost;
     whether they make a schedule is the verifier's to say.
     """
     fields = _fields(text)
-    entries: dict[Collective, Stored] = {}
+    entries: dict[Collective, StoredSchedule] = {}
     try:
         topology = build(fields["spec"])
         if fields["links"] != links_hash(topology):
@@ -141,7 +141,7 @@ def from_text(text: str) -> dict[Collective, Stored]:
     return entries
 
 
-def _entry(topology: Topology, part: dict[str, Any]) -> Stored:
+def _entry(topology: Topology, part: dict[str, Any]) -> StoredSchedule:
     rows = part["rows"]
     if not all(type(value) is int and 0 <= value < 2**31 for row in rows for value in row):
         raise ScheduleError("rows are of integers from 0 on")
@@ -154,11 +154,11 @@ def _entry(topology: Topology, part: dict[str, Any]) -> Stored:
     cost = Cost(schedule.steps, Fraction(part["bandwidth"]))
     if cost_of(topology, schedule) != cost:
         raise ScheduleError("the sends do not add up to the cost that is claimed")
-    return Stored(schedule, cost, Fraction(part["bound"]), dict(part["search"]))
+    return StoredSchedule(schedule, cost, Fraction(part["bound"]), dict(part["search"]))
 
 
 @functools.cache
-def _load(spec: str) -> dict[Collective, Stored]:
+def _load(spec: str) -> dict[Collective, StoredSchedule]:
     return from_text(file_of(spec).read_text(encoding="utf-8"))
 
 

@@ -14,7 +14,7 @@ from topodesign.plans.plan import Plan
 from topodesign.plans.verify.plans import check_movement
 from topodesign.schedulers.demands import collect_demand, quick_sends, setting_of, write_flow
 from topodesign.schedulers.method import Method, Request, spec_of
-from topodesign.schedulers.time_expanded.greedy import Made, synthesize
+from topodesign.schedulers.time_expanded.greedy import BoundedSends, synthesize
 from topodesign.schedulers.time_expanded.network import Network, grain_of, network_of, rounding
 from topodesign.schedulers.traffic import plan_traffic
 from topodesign.topology.topology import Topology
@@ -82,7 +82,9 @@ def _fastest(request: Request, place: Topology | Fabric) -> Plan:
     return plans[best].saying(f"{2**best} chunk{'s' * (best > 0)} of a block; tried were {tried}")
 
 
-def _add_notes(request: Request, place: Topology | Fabric, network: Network, made: Made, further: list[str]) -> Plan:
+def _add_notes(
+    request: Request, place: Topology | Fabric, network: Network, made: BoundedSends, further: list[str]
+) -> Plan:
     """Return the plan with its notes."""
     bound = made.bound * network.tick
     what = "these chunks over unwound switches" if request.unwind else "these chunks"

@@ -27,7 +27,7 @@ from topodesign.plans.flow_ops import join_links
 from topodesign.plans.link_times import LinkTimes, common_ticks
 from topodesign.plans.plan import Plan
 from topodesign.schedulers.method import Request, spec_of
-from topodesign.schedulers.time_expanded.greedy import Made, synthesize
+from topodesign.schedulers.time_expanded.greedy import BoundedSends, synthesize
 from topodesign.schedulers.time_expanded.merging import SharedLinks
 from topodesign.schedulers.time_expanded.network import (
     Network,
@@ -126,7 +126,7 @@ def _collectives(fabric: Fabric, stream: Stream) -> list[tuple[Stream, Collectiv
     return made
 
 
-def _make_stream(request: Request, tenant: _Tenant, wires: Network, units: int, number: int = 0) -> Made:
+def _make_stream(request: Request, tenant: _Tenant, wires: Network, units: int, number: int = 0) -> BoundedSends:
     """Return a stream alone, over its own or slower links."""
     own = request.but(size=tenant.size, seed=(request.seed or 0) + number, progress=None)
     return synthesize(own, wires, tenant.collective, units)
@@ -211,7 +211,10 @@ def _loads(wires: Network, collective: Collective, units: int) -> tuple[IntArray
 
 
 def _add_notes(
-    request: Request, place: Topology | Fabric, tenants: list[_Tenant], made_of: tuple[list[Made], tuple[Flow, ...]]
+    request: Request,
+    place: Topology | Fabric,
+    tenants: list[_Tenant],
+    made_of: tuple[list[BoundedSends], tuple[Flow, ...]],
 ) -> Plan:
     """Return the plan with notes on each stream."""
     alone, shared = made_of

@@ -26,7 +26,7 @@ from topodesign.search.links import (
     spec_of_links,
     steps_but_for,
 )
-from topodesign.search.target import Found, Target, select_frontier
+from topodesign.search.target import FoundDigraph, Target, select_frontier
 from topodesign.topology.topology import IntArray, Topology
 
 _WRITTEN_OUT = 256
@@ -92,7 +92,7 @@ def start_draft(
     return Draft(topology, target.duplex, ends, steps, most, seen.far, seen.fullest, first)
 
 
-def anneal_draft(draft: Draft, work: int, rng: np.random.Generator) -> list[Found]:
+def anneal_draft(draft: Draft, work: int, rng: np.random.Generator) -> list[FoundDigraph]:
     """Anneal the links of a draft.
 
     If the target steps are not reached, with one step more in the end.
@@ -100,7 +100,7 @@ def anneal_draft(draft: Draft, work: int, rng: np.random.Generator) -> list[Foun
     Returns: what it has been that none with fewer steps beats, by steps.
     """
     state, steps, fullest = new_state(rng), draft.steps, draft.fullest
-    found: list[Found] = []
+    found: list[FoundDigraph] = []
     for turn in range(_ROUNDS):
         aim = aim_at_layers(steps, draft.most, fullest, far=_FAR, first_new=draft.first_new)
         done = anneal_links(draft.ends, aim, work // _ROUNDS, 0, state, record=True)
@@ -111,7 +111,7 @@ def anneal_draft(draft: Draft, work: int, rng: np.random.Generator) -> list[Foun
     return select_frontier(found)
 
 
-def _select_found(draft: Draft, done: Annealed) -> list[Found]:
+def _select_found(draft: Draft, done: Annealed) -> list[FoundDigraph]:
     """Return the digraphs that none with fewer steps beats, by steps."""
     kept = []
     for steps in range(1, len(done.allowed)):
@@ -120,5 +120,5 @@ def _select_found(draft: Draft, done: Annealed) -> list[Found]:
             spec = spec_of_links(out) if out.size <= _WRITTEN_OUT else find_swap_spec(draft.topology, out)
             if spec is not None:
                 size = draft.topology.nodes, draft.topology.degree
-                kept.append(Found(spec, Cost(steps, bandwidth_of(int(done.allowed[steps]), size))))
+                kept.append(FoundDigraph(spec, Cost(steps, bandwidth_of(int(done.allowed[steps]), size))))
     return kept

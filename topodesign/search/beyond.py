@@ -33,7 +33,7 @@ from topodesign.search.candidate import Candidate
 from topodesign.search.close_sizes import SMOOTH
 from topodesign.search.resized import iterate_resized
 from topodesign.search.symmetric import MAX_LINKS, orbit_counts, search_cayley, search_symmetric
-from topodesign.search.target import Found, Target, select_frontier, steps_of_most
+from topodesign.search.target import FoundDigraph, Target, select_frontier, steps_of_most
 from topodesign.search.thinned_lines import without_nodes
 from topodesign.topology.library import build
 from topodesign.topology.topology import Topology
@@ -67,7 +67,7 @@ def search_beyond(
     known: Callable[[Target], Sequence[Cost]],
     limit: tuple[int, float | None],
     progress: Progress | None,
-) -> dict[Target, list[Found]]:
+) -> dict[Target, list[FoundDigraph]]:
     """Search symmetric digraphs of a size, and bases of its line graphs.
 
     Those that the catalog does not reach.
@@ -84,7 +84,7 @@ def search_beyond(
     sizes = [] if seconds == 0 or any(good(one.cost) for one in front) else _sizes(target)
     if not sizes:
         return {}
-    found: dict[Target, list[Found]] = {}
+    found: dict[Target, list[FoundDigraph]] = {}
     if seconds is not None:
         found = search_cayley(sizes, seconds, seed=seed, known=costs, progress=progress)
     for place, size in enumerate(reversed(sizes)):
@@ -119,7 +119,7 @@ def _sizes(target: Target) -> list[Target]:
     return [size for size in [sizes[0], *sizes[1:][-_MANY_BASES:]] if size.degree <= MAX_LINKS]
 
 
-def search_size(size: Target, work: int, *, seed: int = 0, known: Sequence[Cost] = ()) -> list[Found]:
+def search_size(size: Target, work: int, *, seed: int = 0, known: Sequence[Cost] = ()) -> list[FoundDigraph]:
     """Search one size, first for few steps, then for bandwidth.
 
     Small sizes are searched for all kinds of symmetric digraphs, others for lifts of some numbers of orbits.
@@ -146,7 +146,9 @@ def search_size(size: Target, work: int, *, seed: int = 0, known: Sequence[Cost]
     return [*found, *search_symmetric(size, work, orbits=orbits, seed=seed, known=known, enough=GOOD)]
 
 
-def _of_few_steps(size: Target, orbits: Sequence[int], seed: int, known: Sequence[Cost], steps: int) -> list[Found]:
+def _of_few_steps(
+    size: Target, orbits: Sequence[int], seed: int, known: Sequence[Cost], steps: int
+) -> list[FoundDigraph]:
     """Return a lift with so few steps.
 
     Where the size has few orbits, or groups that grow slowly, there is none, and more steps are looked for.

@@ -53,7 +53,7 @@ _IDLE, _LINE, _PARALLEL = "spare", "line", "parallel"
 
 
 @dataclass(frozen=True)
-class Left(Declared):
+class ClosureFault(Declared):
     """A violation of closure: an expansion that beats its size."""
 
     target: Target  # its size, and whether it is duplex
@@ -116,7 +116,7 @@ class Closure(Result):
 
     sizes: int  # pairs of N and d with rows
     tolerance: Fraction  # what counts as better: no row has as few steps and a y at most so much larger
-    violations: tuple[Left, ...]  # where an operation gives a better topology; empty if the catalog is closed
+    violations: tuple[ClosureFault, ...]  # where an operation gives a better topology; empty if the catalog is closed
 
     @property
     def ok(self) -> bool:
@@ -182,14 +182,14 @@ def verify_closure(
         for offer in better(state, size, TOLERANCE):
             if offer.target not in best or runtime(offer.mean) < runtime(best[offer.target].mean):
                 best[offer.target] = offer
-    left = [Left(one.target, "allreduce", one.operation, one.mean, str(one.spec)) for one in best.values()]
+    left = [ClosureFault(one.target, "allreduce", one.operation, one.mean, str(one.spec)) for one in best.values()]
     exchange = ExchangeState(source, wanted, span or (0, NO_LIMIT))
     own = [size for size in exchange.sizes if size[1] in wanted]
     left += [one for size in iterate_with_progress(own, progress) for one in exchange_left(exchange, size)]
     return Closure(len({*sizes, *own}), TOLERANCE, tuple(sorted(left, key=lambda one: (one.target, one.collective))))
 
 
-def exchange_left(state: ExchangeState, size: tuple[int, int]) -> Iterator[Left]:
+def exchange_left(state: ExchangeState, size: tuple[int, int]) -> Iterator[ClosureFault]:
     """Yield expansions with a faster all-to-all than is known, per cabling.
 
     The fastest of the size.
@@ -209,7 +209,7 @@ def exchange_left(state: ExchangeState, size: tuple[int, int]) -> Iterator[Left]
         ]
         if better and any(one.duplex >= duplex for one in state.known(size)):
             cost, operation, spec = min(better, key=lambda one: (runtime(one[0]), one[2]))
-            yield Left(Target(nodes, degree, duplex), "all-to-all", operation, cost, spec)
+            yield ClosureFault(Target(nodes, degree, duplex), "all-to-all", operation, cost, spec)
 
 
 def close_exchange(state: ExchangeState, sizes: Iterable[tuple[int, int]], seconds: float | None = None) -> None:

@@ -42,7 +42,7 @@ from topodesign.search.candidate import (
     product_spec,
     transpose_spec,
 )
-from topodesign.search.target import Found, Target
+from topodesign.search.target import FoundDigraph, Target
 from topodesign.topology.library import build
 from topodesign.topology.topology import Topology
 
@@ -350,7 +350,7 @@ def _is_duplex(spec: Spec) -> bool:
     return all(one.is_duplex for one in _factor_topologies(spec))
 
 
-def _expand_searched(target: Target, searched: dict[Target, list[Found]]) -> Iterator[Candidate]:
+def _expand_searched(target: Target, searched: dict[Target, list[FoundDigraph]]) -> Iterator[Candidate]:
     """Yield line graphs of what was found of smaller sizes."""
     for size, found in searched.items():
         times, nodes = 0, size.nodes

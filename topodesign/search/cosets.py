@@ -20,7 +20,7 @@ _LARGE, _MANY, _FEW = 2048, 128, 6
 
 
 @dataclass(frozen=True, eq=False)
-class Numbered:
+class CosetNumbering:
     """A group renumbered along the cosets Ht of a cyclic subgroup H.
 
     * ``element``, ``number``: the group's own number of each element, and the other way round; the identity is 0 in
@@ -38,7 +38,7 @@ class Numbered:
         return self.number[permutation[self.element]]
 
 
-def number_group(spec: Spec) -> Numbered:
+def number_group(spec: Spec) -> CosetNumbering:
     """Return a group numbered along cosets of a cyclic subgroup.
 
     Few large ones are kept in memory.
@@ -47,7 +47,7 @@ def number_group(spec: Spec) -> Numbered:
     return (_few_numbered if base.order > _LARGE else _many_numbered)(spec)
 
 
-def _number_elements(spec: Spec) -> Numbered:
+def _number_elements(spec: Spec) -> CosetNumbering:
     """Give the i-th element of coset t the number t*n + i.
 
     With H = {h^0, h^1, ..., h^(n-1)} the i-th element of the coset of t is h^i t. If t x = h^j t', then h^i t x =
@@ -81,7 +81,7 @@ def _number_elements(spec: Spec) -> Numbered:
         turned[turned >= size] -= size
         here = coset_of[here]
     turns = Turns(coset, turn, size)
-    return Numbered(base, element, number, turns, number[_power(base, element, base.order - 1)])
+    return CosetNumbering(base, element, number, turns, number[_power(base, element, base.order - 1)])
 
 
 _many_numbered = functools.lru_cache(_MANY)(_number_elements)

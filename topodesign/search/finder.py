@@ -40,12 +40,12 @@ from topodesign.search.candidate import (
     product_spec,
     worth,
 )
-from topodesign.search.target import Found, Target
+from topodesign.search.target import FoundDigraph, Target
 from topodesign.topology.family import Family
 from topodesign.topology.library import build
 from topodesign.topology.topology import Topology
 
-Search = Callable[[Target, Sequence[Cost]], Iterable[Found]]
+Search = Callable[[Target, Sequence[Cost]], Iterable[FoundDigraph]]
 
 _SAMPLE = 8
 _MAX_WORK = 2**28  # links times sources that are priced even of larger topologies; about a second
@@ -72,7 +72,7 @@ class _Plain:
 
 
 @dataclass(frozen=True)
-class _Expanded:
+class _Expansion:
     """An expansion of candidates that is not built yet."""
 
     entry: Expansion
@@ -163,7 +163,7 @@ class Finder:
 
     def __init__(
         self,
-        found: Mapping[Target, Iterable[Found]] | None = None,
+        found: Mapping[Target, Iterable[FoundDigraph]] | None = None,
         *,
         known: Mapping[Target, Sequence[Candidate]] | None = None,
         search: Search | None = None,
@@ -236,33 +236,33 @@ class Finder:
             for found in self._found.get(Target(target.nodes, target.degree, duplex), ()):
                 yield _Plain(found.spec)
 
-    def _expand(self, target: Target, shelf: _Shelf) -> Iterator[_Expanded]:
+    def _expand(self, target: Target, shelf: _Shelf) -> Iterator[_Expansion]:
         nodes, degree, duplex = target.nodes, target.degree, target.duplex
         if not duplex and degree > 1 and nodes % degree == 0:
             for base in self._bases(nodes // degree, degree, duplex=False, spare=True):
                 if base.spec.name == "genkautz":
                     continue  # its line graph is the larger genkautz
-                yield _Expanded(line, line_spec(base.spec), (base,))
+                yield _Expansion(line, line_spec(base.spec), (base,))
         for n in (n for n in range(2, degree + 1) if degree % n == 0):
             if nodes % n == 0:
                 for base in self._bases(nodes // n, degree // n, duplex=duplex, spare=True):
-                    yield _Expanded(degree_expansion, Spec("degree", (base.spec, n)), (base, n))
+                    yield _Expansion(degree_expansion, Spec("degree", (base.spec, n)), (base, n))
             if degree >= nodes:
                 for base in self._bases(nodes, degree // n, duplex=duplex):
-                    yield _Expanded(parallel, Spec("parallel", (base.spec, n)), (base, n))
+                    yield _Expansion(parallel, Spec("parallel", (base.spec, n)), (base, n))
         yield from self._with_port_free(target)
         for left, right in self._factors(target, shelf.front):
-            yield _Expanded(product, product_spec(left.spec, right.spec), (left, right))
+            yield _Expansion(product, product_spec(left.spec, right.spec), (left, right))
         for base in self._bases(nodes, degree // 2, duplex=False, spare=True) if degree % 2 == 0 else ():
             if not base.duplex and not shelf.finished:
-                yield _Expanded(bidirect, Spec("bidirect", (base.spec,)), (base,))
+                yield _Expansion(bidirect, Spec("bidirect", (base.spec,)), (base,))
 
-    def _with_port_free(self, target: Target) -> Iterator[_Expanded]:
+    def _with_port_free(self, target: Target) -> Iterator[_Expansion]:
         """Yield topologies of one port less, where a port stays free anyway."""
         nodes, degree = target.size
         if degree >= nodes and keeps_port_free(nodes, degree, duplex=target.duplex):
             for base in self._bases(nodes, degree - 1, duplex=True):
-                yield _Expanded(spare, Spec("spare", (base.spec, 1)), (base, 1))
+                yield _Expansion(spare, Spec("spare", (base.spec, 1)), (base, 1))
 
     def _factors(self, target: Target, front: list[Candidate]) -> Iterator[tuple[Candidate, Candidate]]:
         """Yield pairs of factors that could have fewer steps than the best optimum."""
@@ -353,8 +353,8 @@ def _sources(topology: Topology) -> Sequence[int]:
 
 
 def _offer_symmetric(
-    shelf: _Shelf, options: Iterable[_Plain | _Expanded]
-) -> Iterator[tuple[_Plain | _Expanded, Topology]]:
+    shelf: _Shelf, options: Iterable[_Plain | _Expansion]
+) -> Iterator[tuple[_Plain | _Expansion, Topology]]:
     """Keep useful symmetric topologies; yield the others."""
     for option in options:
         if not shelf.finished and not _is_ruled_out(shelf, option) and (topology := _fitting(shelf.target, option)):
@@ -364,13 +364,13 @@ def _offer_symmetric(
                 _offer(shelf, option, topology)
 
 
-def _is_ruled_out(shelf: _Shelf, option: _Plain | _Expanded) -> bool:
+def _is_ruled_out(shelf: _Shelf, option: _Plain | _Expansion) -> bool:
     """Return whether a theorem proves that something better is kept."""
     claim = option.claim(shelf.target.nodes)
     return claim is not None and claim.basis is Basis.THEOREM and is_dominated(shelf.front, shelf.least(claim.cost))
 
 
-def _fitting(target: Target, option: _Plain | _Expanded) -> Topology | None:
+def _fitting(target: Target, option: _Plain | _Expansion) -> Topology | None:
     """Build a topology, unless it is refused or has another size."""
     try:
         topology = option.build()
@@ -381,7 +381,7 @@ def _fitting(target: Target, option: _Plain | _Expanded) -> Topology | None:
     return topology if topology.is_duplex or not target.duplex else None
 
 
-def _offer(shelf: _Shelf, option: _Plain | _Expanded, topology: Topology) -> None:
+def _offer(shelf: _Shelf, option: _Plain | _Expansion, topology: Topology) -> None:
     """Price a topology and keep it, unless some of its nodes rule it out."""
     if shelf.finished or any(kept.spec == option.spec for kept in (*shelf.front, *shelf.spare)):
         return

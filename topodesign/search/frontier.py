@@ -12,7 +12,7 @@ from topodesign.search.candidate import LARGEST_PRICED, Candidate
 from topodesign.search.finder import Finder
 from topodesign.search.neighbours import search_neighbours
 from topodesign.search.symmetric import search_cayley, search_symmetric
-from topodesign.search.target import Found, Target
+from topodesign.search.target import FoundDigraph, Target
 from topodesign.topology.library import build
 from topodesign.topology.topology import Topology
 
@@ -26,7 +26,7 @@ def search_frontier(
     seconds: float | None,
     *,
     seed: int = 0,
-    known: Sequence[Found] = (),
+    known: Sequence[FoundDigraph] = (),
     near: Sequence[Topology] = (),
     progress: Callable[[float], None] | None = None,
 ) -> list[Candidate]:
@@ -42,7 +42,7 @@ def search_frontier(
     Returns: undominated, steps ascending, mean bandwidth descending; each has been rebuilt from its spec and priced
     from its links where it has at most 4096 nodes.
     """
-    found: dict[Target, list[Found]] = {}
+    found: dict[Target, list[FoundDigraph]] = {}
     costs = [one.cost for one in known]
     if seconds is None:
         sizes = search_targets(target)

@@ -41,7 +41,7 @@ from topodesign.catalog.rows import Row
 from topodesign.catalog.sizes import sizes_among
 from topodesign.search.all_to_all import ExchangeSearch
 from topodesign.search.closure import close
-from topodesign.search.improve_jobs import Run, Spent, search_in_jobs
+from topodesign.search.improve_jobs import Run, StrategyEffort, search_in_jobs
 from topodesign.search.state import SearchState
 from topodesign.search.strategies import NAMES
 from topodesign.search.strategies.deferral import DeferralQueue
@@ -100,7 +100,7 @@ class Improvement(Result):
     in the bandwidth factor of all-to-all."""
     files: tuple[Path, ...]  # what was written
     kept: tuple[Exchange, ...] = ()  # what is new of what is kept for all-to-all alone
-    strategies: tuple[Spent, ...] = ()  # what each kind of search took and gained, those that gained most first
+    strategies: tuple[StrategyEffort, ...] = ()  # what each took and gained, those that gained most first
 
     def heading(self) -> str:
         """Return the counts, and the time and gain of each kind of search."""
@@ -259,7 +259,7 @@ class _Run:
         part: slice = _ALL,
     ) -> None:
         self.directory, self.state, self.seed, self.only = directory, state, seed, only
-        self.spent: dict[str, Spent] = {}
+        self.spent: dict[str, StrategyEffort] = {}
         self.purses: dict[_Kind, _Purse] = defaultdict(_Purse)
         self.waiting = DeferralQueue(state)
         self._start = self._saved = time.monotonic()
@@ -292,7 +292,7 @@ class _Run:
         """
         self._start = self._saved = time.monotonic()
 
-        def told(spent: dict[str, Spent]) -> None:
+        def told(spent: dict[str, StrategyEffort]) -> None:
             self.spent = spent
             self._tell(seconds, progress)
 
@@ -369,4 +369,4 @@ class _Run:
         purse.seconds += seconds
         purse.gain += gain
         name = DEFERRAL if kind.strategy is None else kind.strategy.name
-        self.spent[name] = self.spent.get(name, Spent(name)) + Spent(name, 1, seconds, gain)
+        self.spent[name] = self.spent.get(name, StrategyEffort(name)) + StrategyEffort(name, 1, seconds, gain)

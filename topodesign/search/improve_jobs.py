@@ -27,7 +27,7 @@ _ASK = 0.5  # seconds after which what was done is reported at the latest
 
 
 @dataclass(frozen=True)
-class Spent(Declared):
+class StrategyEffort(Declared):
     """What turns of one strategy took and gained."""
 
     name: str  # of the strategy
@@ -37,17 +37,19 @@ class Spent(Declared):
 
     KEYS = "name searches seconds gain"
 
-    def __add__(self, other: Spent) -> Spent:
+    def __add__(self, other: StrategyEffort) -> StrategyEffort:
         """Return what both took."""
-        return Spent(self.name, self.searches + other.searches, self.seconds + other.seconds, self.gain + other.gain)
+        return StrategyEffort(
+            self.name, self.searches + other.searches, self.seconds + other.seconds, self.gain + other.gain
+        )
 
 
-def sum_spent(several: Iterable[dict[str, Spent]]) -> dict[str, Spent]:
+def sum_spent(several: Iterable[dict[str, StrategyEffort]]) -> dict[str, StrategyEffort]:
     """Return what all took, by strategy."""
-    found: dict[str, Spent] = {}
+    found: dict[str, StrategyEffort] = {}
     for spent in several:
         for name, one in spent.items():
-            found[name] = found.get(name, Spent(name)) + one
+            found[name] = found.get(name, StrategyEffort(name)) + one
     return found
 
 
@@ -55,14 +57,18 @@ class Run(Protocol):
     """What a process does: turns, one after the other."""
 
     state: SearchState
-    spent: dict[str, Spent]
+    spent: dict[str, StrategyEffort]
 
     def turn(self) -> bool:
         """Search once; False if there is nothing left to search."""
 
 
 def search_in_jobs(
-    make: Callable[[int], Run], jobs: int, seconds: float, state: SearchState, told: Callable[[dict[str, Spent]], None]
+    make: Callable[[int], Run],
+    jobs: int,
+    seconds: float,
+    state: SearchState,
+    told: Callable[[dict[str, StrategyEffort]], None],
 ) -> None:
     """Search in several processes for some time, and keep the results.
 
@@ -70,7 +76,7 @@ def search_in_jobs(
     """
     check_threads()
     with _processes(make, jobs, seconds) as pipes:
-        spent: list[dict[str, Spent]] = [{} for _ in pipes]
+        spent: list[dict[str, StrategyEffort]] = [{} for _ in pipes]
         owed: list[dict[tuple[int, int], list[Row]]] = [{} for _ in pipes]
         while pipes:
             ready = wait(list(pipes), _ASK)

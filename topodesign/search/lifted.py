@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from topodesign.base.spec import Spec
-from topodesign.search.cosets import Numbered
+from topodesign.search.cosets import CosetNumbering
 from topodesign.topology.groups import Group
 from topodesign.topology.topology import IntArray
 
@@ -31,7 +31,7 @@ class Links:
     image: IntArray
 
 
-def spec_of(group: Numbered, links: Links, row: IntArray, *, duplex: bool) -> Spec:
+def spec_of(group: CosetNumbering, links: Links, row: IntArray, *, duplex: bool) -> Spec:
     """Return the spec for voltages and heads.
 
     With 1 at its end if the transpose is meant.

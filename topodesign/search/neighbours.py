@@ -24,7 +24,7 @@ from topodesign.search.annealing import Draft, anneal_draft, start_draft
 from topodesign.search.links import MAX_PORTS
 from topodesign.search.order_degree import orbits_to_search, search_low_distances
 from topodesign.search.resized import iterate_resized
-from topodesign.search.target import Found, Target, select_frontier
+from topodesign.search.target import FoundDigraph, Target, select_frontier
 from topodesign.topology.library import build
 from topodesign.topology.topology import Topology
 
@@ -42,7 +42,7 @@ _PRICING = 800  # what pricing takes for each source and link, in words
 
 def search_neighbours(
     target: Target, bases: Sequence[Topology], work: int, *, seed: int = 0, known: Sequence[Cost] = ()
-) -> list[Found]:
+) -> list[FoundDigraph]:
     """Search digraphs made of close sizes by inserting or deleting nodes.
 
     * ``target``: the size; degrees beyond ``MAX_PORTS`` are left alone, unless they keep a port free: then what is
@@ -77,14 +77,14 @@ def search_neighbours(
         for draft in _drafts(base, target, again, rng):
             left -= draft.work
             drafts.append(draft)
-    found: list[Found] = []
+    found: list[FoundDigraph] = []
     chosen = _pick(drafts, _ANNEALED)
     for draft in chosen:
         found += anneal_draft(draft, max(0, left) // len(chosen), rng)
     return select_frontier(found, known)
 
 
-def _vary_bases(target: Target, bases: Sequence[Topology], work: int, seed: int) -> Iterator[Found]:
+def _vary_bases(target: Target, bases: Sequence[Topology], work: int, seed: int) -> Iterator[FoundDigraph]:
     """Yield bases with random insertions or deletions, a few times each."""
     rng = np.random.Generator(np.random.PCG64([seed, *target.size, target.duplex]))
     usable = [base for base in bases if _serves(base, target)]
@@ -93,7 +93,7 @@ def _vary_bases(target: Target, bases: Sequence[Topology], work: int, seed: int)
         for made in iterate_resized(base, target, max(1, min(_MAX_STARTS, times)), rng):
             if made.spec is not None:
                 with contextlib.suppress(DisconnectedError):
-                    yield Found(made.spec, price(made))
+                    yield FoundDigraph(made.spec, price(made))
 
 
 def _drafts(base: Topology, target: Target, count: int, rng: np.random.Generator) -> Iterator[Draft]:

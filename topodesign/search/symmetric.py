@@ -25,7 +25,7 @@ from topodesign.base.cost import Cost, commuting_bound, lower_bound
 from topodesign.base.deadline import Stopwatch
 from topodesign.base.progress import tell
 from topodesign.pricing.kernels import SCALE
-from topodesign.search.cosets import Numbered, number_group
+from topodesign.search.cosets import CosetNumbering, number_group
 from topodesign.search.groups import groups_to_search
 from topodesign.search.lifted import (
     LARGEST_TWISTED,
@@ -37,7 +37,7 @@ from topodesign.search.lifted import (
     spec_of,
 )
 from topodesign.search.screening_kernels import work_of_screening
-from topodesign.search.target import Found, Target, select_frontier
+from topodesign.search.target import FoundDigraph, Target, select_frontier
 from topodesign.search.voltage_kernels import MAX_STEPS, Base, anneal_lifts, try_sets
 from topodesign.topology.groups import Group
 from topodesign.topology.topology import IntArray
@@ -65,7 +65,7 @@ def search_cayley(
     seed: int = 0,
     known: Callable[[Target], Sequence[Cost]] | None = None,
     progress: Callable[[float], None] | None = None,
-) -> dict[Target, list[Found]]:
+) -> dict[Target, list[FoundDigraph]]:
     """Search Cayley digraphs of several sizes at once, in turns.
 
     * ``targets``: sizes; the earlier ones get more of the time.
@@ -98,7 +98,7 @@ def search_symmetric(
     known: Sequence[Cost] = (),
     steps: int | None = None,
     enough: Fraction = Fraction(1),
-) -> list[Found]:
+) -> list[FoundDigraph]:
     """Search one size within a work budget, deterministically.
 
     * ``work``: links to look at. Compiled code looks at some 10^8 a second. Where that is enough for all connection
@@ -113,7 +113,7 @@ def search_symmetric(
     Returns: the digraphs found that no other found or known one dominates, by steps.
     """
     counts = list(orbits) or [1, *orbit_counts(target.nodes, target.degree)]
-    best: dict[int, Found] = {}
+    best: dict[int, FoundDigraph] = {}
     for place, count in enumerate(counts):
         if steps is not None and best:
             break
@@ -145,7 +145,7 @@ class _Search:
     turns: int = 0
     spent: float = 0.0
     finished: bool = False
-    best: dict[int, Found] = field(default_factory=dict)
+    best: dict[int, FoundDigraph] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         nodes, degree = self.target.nodes, self.target.degree
@@ -294,18 +294,18 @@ class _Search:
 
         return min(self._open(), key=price)
 
-    def _record(self, group: Numbered, links: Links, before: IntArray, found: IntArray) -> None:
+    def _record(self, group: CosetNumbering, links: Links, before: IntArray, found: IntArray) -> None:
         for steps in range(1, len(self.allowed)):
             cost = int(self.allowed[steps])
             if cost < before[steps] and cost < self.allowed[steps - 1]:
                 spec = spec_of(group, links, found[steps], duplex=self.target.duplex)
-                self.best[steps] = Found(spec, Cost(steps, Fraction(cost, SCALE * self.target.nodes)))
+                self.best[steps] = FoundDigraph(spec, Cost(steps, Fraction(cost, SCALE * self.target.nodes)))
                 if cost <= self.content:
                     self.allowed = self.allowed[: steps + 1]
                     break
         self._check_finished()
 
-    def results(self) -> list[Found]:
+    def results(self) -> list[FoundDigraph]:
         """Return what was found and is still undominated, by steps."""
         return select_frontier(self.best.values())
 

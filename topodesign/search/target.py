@@ -31,14 +31,14 @@ class Target:
 
 
 @dataclass(frozen=True)
-class Found:
+class FoundDigraph:
     """A found digraph, with the price of its dearer collective."""
 
     spec: Spec
     cost: Cost
 
 
-def select_frontier(found: Iterable[Found], known: Sequence[Cost] = ()) -> list[Found]:
+def select_frontier(found: Iterable[FoundDigraph], known: Sequence[Cost] = ()) -> list[FoundDigraph]:
     """Return the undominated finds by steps; the plainest of equal ones."""
     best = find_unbeaten(
         found, lambda one: (one.cost.steps, one.cost.bandwidth), lambda one: (len(str(one.spec)), str(one.spec))

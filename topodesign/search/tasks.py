@@ -19,7 +19,7 @@ from topodesign.search.candidate import Candidate, candidate_of, row_of
 from topodesign.search.finder import Finder, base_targets
 from topodesign.search.neighbours import REACH, search_neighbours
 from topodesign.search.symmetric import search_symmetric
-from topodesign.search.target import Found, Target
+from topodesign.search.target import FoundDigraph, Target
 
 _SMALL, _SMALL_WORK = 40, 10**8
 """The smallest sizes, which are in all others, and the links that are looked at for one of them; a second."""
@@ -46,12 +46,12 @@ class Effort:
     seed: int = 0
     percent: int = 100
 
-    def find(self, target: Target, known: Sequence[Cost]) -> list[Found]:
+    def find(self, target: Target, known: Sequence[Cost]) -> list[FoundDigraph]:
         """Search for symmetric digraphs of a size that beat what is known."""
         work = _SMALL_WORK if target.nodes <= _SMALL else _WORK // target.degree
         return search_symmetric(target, work * self.percent // 100, seed=self.seed, known=known)
 
-    def refine(self, target: Target, candidates: Mapping[Target, Sequence[Candidate]]) -> list[Found]:
+    def refine(self, target: Target, candidates: Mapping[Target, Sequence[Candidate]]) -> list[FoundDigraph]:
         """Search near the topologies of close sizes.
 
         The search is repeated while its results are far from the bound.
@@ -67,7 +67,7 @@ class Effort:
             for one in candidates.get(Target(target.nodes + shift, target.degree, target.duplex), ())
         ]
         near.sort(key=lambda one: (one.spec.name != "line", runtime(one.cost), one.rank))
-        known, found = [one.cost for one in own], list[Found]()
+        known, found = [one.cost for one in own], list[FoundDigraph]()
         for seed in range(self.seed, self.seed + _TRIES):
             if known and min(map(runtime, known)) <= _GOOD * runtime(bound):
                 break
@@ -155,7 +155,7 @@ def run_task(task: Task, known: Sequence[Row], effort: Effort) -> list[Row]:
     if task.stage is Stage.FIND:
         own = set(task.targets)
 
-        def search(target: Target, costs: Sequence[Cost]) -> Iterable[Found]:
+        def search(target: Target, costs: Sequence[Cost]) -> Iterable[FoundDigraph]:
             return effort.find(target, costs) if target in own else ()
 
         finder = Finder(known=candidates, search=search)

@@ -67,7 +67,7 @@ def _removable(topology: Topology, steps: int, rng: np.random.Generator) -> int:
 
 
 @dataclass(frozen=True)
-class Thinned:
+class ThinnedDigraph:
     """A digraph with some nodes taken out.
 
     * ``loads``: what links carry by distance in either direction, as numerators and denominators; about, as only what
@@ -86,7 +86,7 @@ class Thinned:
         return Cost(steps, total * self.topology.degree / self.topology.nodes / 2)
 
 
-def without_nodes(base: Topology, fewest: int, steps: int, *, seed: int = 0) -> Iterator[Thinned]:
+def without_nodes(base: Topology, fewest: int, steps: int, *, seed: int = 0) -> Iterator[ThinnedDigraph]:
     """Remove nodes one by one, keeping distances and even link loads.
 
     * ``base``: regular, simplex, without self-loops and parallel links, with a spec: a line graph.
@@ -100,7 +100,7 @@ def without_nodes(base: Topology, fewest: int, steps: int, *, seed: int = 0) -> 
         return
     rng = np.random.Generator(np.random.PCG64([seed, base.nodes, base.degree]))
     every = np.array(base.representatives or range(base.nodes), dtype=np.int64)
-    best = Thinned(Spec("delete", (spec,)), base, _loads(base, every))
+    best = ThinnedDigraph(Spec("delete", (spec,)), base, _loads(base, every))
     while best.topology.nodes > fewest:
         several = list(_next(best, steps, rng))
         if not several:
@@ -111,7 +111,7 @@ def without_nodes(base: Topology, fewest: int, steps: int, *, seed: int = 0) -> 
         yield best
 
 
-def _next(thinned: Thinned, steps: int, rng: np.random.Generator) -> Iterator[Thinned]:
+def _next(thinned: ThinnedDigraph, steps: int, rng: np.random.Generator) -> Iterator[ThinnedDigraph]:
     """Yield some digraphs with one node less."""
     topology, found = thinned.topology, 0
     permutations = _permutations(topology)
@@ -123,7 +123,7 @@ def _next(thinned: Thinned, steps: int, rng: np.random.Generator) -> Iterator[Th
         near = np.unique(near - (near > v))
         there, back = _loads(less, near)
         loads = larger(thinned.loads[0], there), larger(thinned.loads[1], back)
-        yield Thinned(Spec("delete", (*thinned.spec.args, v, m)), less, loads)
+        yield ThinnedDigraph(Spec("delete", (*thinned.spec.args, v, m)), less, loads)
         found += 1
         if found == _ENOUGH:
             return

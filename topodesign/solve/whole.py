@@ -27,7 +27,7 @@ _NODES = 500  # of the search for one of least cost, and of that for the one of 
 _MAX_COLUMNS = 2**13  # of programs in which these are searched for
 
 
-class Whole(NamedTuple):
+class SearchResult(NamedTuple):
     """What came of a search."""
 
     values: IntArray | None  # shape ``(columns,)``: what satisfies all rows; None if nothing was found
@@ -44,7 +44,7 @@ def find_whole(
     seconds: float,
     seed: int = 0,
     cost: IntArray | None = None,
-) -> Whole:
+) -> SearchResult:
     """Find integers with ``0 <= x <= upper`` and ``least <= A x <= most``.
 
     ``cost`` has what each column costs, none of them less than nothing; None where all solutions are as good.
@@ -65,11 +65,11 @@ def find_whole(
         for aim in aims if len(upper) <= _MAX_COLUMNS else []:
             program.change_columns(np.arange(len(upper)), cost=aim)
             if program.solve(seconds=seconds * _FIRST, nodes=_NODES) != "optimal" or not hold(program.values()):
-                return Whole(values, proven=False)
+                return SearchResult(values, proven=False)
             values = program.values()
             some = np.flatnonzero(aim)
             program.add_rows(1, Entries(np.zeros_like(some), some, aim[some]), upper=int(aim @ values))
-        return Whole(values, proven=False, settled=len(upper) <= _MAX_COLUMNS)
+        return SearchResult(values, proven=False, settled=len(upper) <= _MAX_COLUMNS)
     exact = Discrete()
     names = [exact.number(0, int(most_)) for most_ in upper]
     order = np.argsort(row, kind="stable")
@@ -81,10 +81,10 @@ def find_whole(
     try:
         verdict = exact.solve(seconds=seconds if said == "infeasible" else seconds * (1 - _FIRST), seed=seed)
     except MissingLibraryError:
-        return Whole(None, proven=False)
+        return SearchResult(None, proven=False)
     if exact.solved:
-        return Whole(np.array([exact.value(name) for name in names], dtype=np.int64), proven=False)
-    return Whole(None, proven=verdict == "infeasible")
+        return SearchResult(np.array([exact.value(name) for name in names], dtype=np.int64), proven=False)
+    return SearchResult(None, proven=verdict == "infeasible")
 
 
 def _weights(count: int) -> IntArray:

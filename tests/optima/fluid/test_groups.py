@@ -10,7 +10,7 @@ import pytest
 
 from tests.claims.test_fabrics import random_fabric, time_of
 from tests.floors import reached
-from topodesign.base.claims import Among
+from topodesign.base.claims import Scope
 from topodesign.base.errors import InfeasibleError
 from topodesign.collectives import ALLGATHER, ALLREDUCE, REDUCE_SCATTER
 from topodesign.fabrics.part import Others
@@ -42,7 +42,7 @@ def check(seed: int) -> None:
     except InfeasibleError:
         return
     assert found.time == found.time_bound
-    least = time_of(fabric, asked, Among.CAPABLE_MEMBER_TREES, inside=others == "vanish")
+    least = time_of(fabric, asked, Scope.CAPABLE_MEMBER_TREES, inside=others == "vanish")
     assert float(found.time * problem.network.scale / problem.shards) == pytest.approx(least)
     made = packing(fabric, asked, units=2**31 - 1, others=others)
     flow = replace(made.trees, place=fabric)

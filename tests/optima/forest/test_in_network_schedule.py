@@ -7,7 +7,7 @@ import pytest
 from tests.samples.tree_tables import Trees
 from tests.samples.verdicts import verify_trees
 from topodesign import build_fabric
-from topodesign.base.claims import Among
+from topodesign.base.claims import Scope
 from topodesign.collectives import as_collective
 from topodesign.optima.forest.in_network_schedule import in_network_schedule
 from topodesign.plans.chunk_ops import find_loads
@@ -28,4 +28,4 @@ def test_other_collectives_spare_links_and_are_as_fast(collective: str) -> None:
     assert trees.inverse_rate == plain.inverse_rate
     assert trees.height <= plain.height
     assert find_loads(trees.flow).sum() * trees.rate < find_loads(plain.flow).sum() * plain.rate
-    assert f"optimal (proven): most bandwidth among {Among.CAPABLE_TREES}" in words
+    assert f"optimal (proven): most bandwidth among {Scope.CAPABLE_TREES}" in words

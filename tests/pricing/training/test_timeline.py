@@ -14,7 +14,7 @@ from topodesign.base.cost import Cost
 from topodesign.plans.time.workload import Layer, backpropagation
 from topodesign.pricing.training.model import Model
 from topodesign.pricing.training.timeline import pipeline_seconds, run, split_times, step_seconds
-from topodesign.pricing.training.traffic import Block, Sent, layers_step, step_mix
+from topodesign.pricing.training.traffic import Block, StepCollective, layers_step, step_mix
 
 times = st.integers(1, 9).map(Fraction)
 
@@ -64,11 +64,11 @@ def test_the_pipeline_is_that_of_events(stages: list[list[Fraction]], micro: int
     assert pipeline_seconds(stages, micro, send) == ends
 
 
-def of(size: int, use: str = "data") -> tuple[tuple[Sent, int], ...]:
-    return ((Sent(use, "allreduce", Fraction(size)), 1),) if size else ()  # type: ignore[arg-type]
+def of(size: int, use: str = "data") -> tuple[tuple[StepCollective, int], ...]:
+    return ((StepCollective(use, "allreduce", Fraction(size)), 1),) if size else ()  # type: ignore[arg-type]
 
 
-def seconds(sent: Sent) -> Fraction:
+def seconds(sent: StepCollective) -> Fraction:
     return sent.size
 
 
@@ -109,7 +109,7 @@ def test_gathering_before_is_reducing_after_seen_backwards(parts: list[tuple[int
 @pytest.mark.parametrize("rate", [Fraction(1, 10**9), Fraction(1, 10**6)])
 @given(model=models(), latency=st.integers(0, 3))
 def test_parts_add_up_and_none_is_negative(rate: Fraction, model: Model, latency: int) -> None:
-    def takes(sent: Sent) -> Fraction:
+    def takes(sent: StepCollective) -> Fraction:
         return Fraction(latency, 10**5) + sent.size * rate
 
     found = split_times(step_mix(model), takes)

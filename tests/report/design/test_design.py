@@ -26,7 +26,7 @@ from topodesign import (
     simulate,
     verify,
 )
-from topodesign.base.claims import Among
+from topodesign.base.claims import Scope
 from topodesign.base.errors import InfeasibleError, TopodesignError
 from topodesign.base.units import format_time, parse_time
 from topodesign.cli.main import run
@@ -350,7 +350,7 @@ def test_nothing_enumerated_beats_fifty_recommendations(seed: int) -> None:
 def test_claims_are_of_what_was_compared(found: Decision) -> None:
     for claim in found.claims:
         assert claim.value == found.recommendation.time
-        if claim.proven and claim.among is Among.FOUND:
+        if claim.proven and claim.among is Scope.FOUND:
             assert all(one.time >= claim.value for one in found.contenders)
         assert claim.bound is None or claim.bound <= claim.value
 

@@ -347,7 +347,7 @@ def test_proofs_are_checked(wrong: str) -> None:
     topology = build("torus(3,3)")
     everyone = np.ones((9, 9), dtype=np.int64)
     flow = demand_flow(topology, np.arange(9), everyone)
-    check = demands.Reduced(topology, flow.sources, flow.demand, flow.classes)
+    check = demands.ClassProgram(topology, flow.sources, flow.demand, flow.classes)
     check.check(flow.flow, flow.time)
     check.check_bound(flow.price, flow.potential, flow.time)
     tries = {

@@ -47,7 +47,7 @@ Pairs = list[dict[Block, Shared]]  # by rank, the threadblock that another one b
 _LAST = 8  # of what has no colour, behind all colours
 
 
-class Carried(NamedTuple):
+class ConnectionLoad(NamedTuple):
     """Pieces that connections carry, one row per connection and step."""
 
     ends: list[Connection]  # of each connection
@@ -79,7 +79,7 @@ class Blocks:
         np.maximum.at(found, self.of, self.operations.step)
         return found
 
-    def carried(self, sends: NDArray[np.bool_], piece: int) -> tuple[Ints, Carried]:
+    def carried(self, sends: NDArray[np.bool_], piece: int) -> tuple[Ints, ConnectionLoad]:
         """Return operations' connections (-1: none), and the selected load."""
         ops = self.operations
         rank, ends, most = ops.rank, len(ops.first), int(ops.instance.max(initial=0)) + 1
@@ -94,7 +94,7 @@ class Blocks:
         steps = int(ops.step.max(initial=0)) + 1
         rows, at = np.unique((number * steps + ops.step)[sends], return_inverse=True)
         pieces = np.bincount(at, weights=-(-ops.size[sends] // piece), minlength=len(rows)).astype(np.int64)
-        return number, Carried(list(named), rows // steps, rows % steps, pieces)
+        return number, ConnectionLoad(list(named), rows // steps, rows % steps, pieces)
 
 
 def pair(

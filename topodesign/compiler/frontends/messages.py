@@ -21,7 +21,7 @@ import numpy as np
 from topodesign.base.arrays import distinct
 from topodesign.base.errors import InfeasibleError, ScheduleError
 from topodesign.compiler.columns import Columns
-from topodesign.compiler.ir import Act, Message, Messages, Operation, Own
+from topodesign.compiler.ir import Act, CallLinks, Message, Messages, Operation
 from topodesign.plans.flow import Clock
 from topodesign.plans.plan import Plan
 from topodesign.plans.plan_ops import block_amounts, list_rank_rounds, list_relays, list_transfers
@@ -86,7 +86,7 @@ def messages_of_transfers(transfers: Transfers, clock: Clock | None = None) -> M
     else:
         unit = clock.size / (transfers.units * transfers.shards)
         alphas = tuple(clock.tick * ticks for ticks in clock.latency.tolist())
-        own = Own(clock.size, alphas, tuple(unit / (clock.tick * ticks) for ticks in clock.per_unit.tolist()))
+        own = CallLinks(clock.size, alphas, tuple(unit / (clock.tick * ticks) for ticks in clock.per_unit.tolist()))
     return Messages(
         transfers.collective,
         inplace=False,

@@ -82,7 +82,7 @@ def lower_rounds(
     return Lowering(program, None if partly else made.cost, made.natural, made.groups)
 
 
-class Made(NamedTuple):
+class RoundsLayout(NamedTuple):
     """Rounds that are laid out.
 
     * ``operations``: from how many chunks and how much room for sums, or None, to how many chunks there are and what
@@ -97,7 +97,7 @@ class Made(NamedTuple):
 
 def made_of_rounds(
     topology: Topology, schedule: Flow, options: Options, limits: Limits = NO_LIMITS, *, partly: bool = False
-) -> Made:
+) -> RoundsLayout:
     """Lay out valid rounds for :func:`lower_rounds` to divide among threadblocks."""
     inplace, channels = options.inplace, options.channels
     collective, nodes, longest = schedule.collective, schedule.nodes, limits.chunks_per_instruction
@@ -117,7 +117,7 @@ def made_of_rounds(
             link, size = topology.link_index(now.src, now.dst), np.repeat(now.size, np.diff(now.first))
             return steps_cost(now.step, link, size, topology.capacity, now.chunks * nodes)
 
-        return Made(exchanged, cost, way.chunks * nodes * channels, nodes * channels)
+        return RoundsLayout(exchanged, cost, way.chunks * nodes * channels, nodes * channels)
     if schedule.steps > limits.instructions_per_block:
         _check_steps(schedule.step, schedule.src, schedule.dst, limits)
     plan = layout(schedule)
@@ -133,7 +133,7 @@ def made_of_rounds(
         link = topology.link_index(now.src, now.dst)
         return steps_cost(now.step, link, np.diff(now.first), topology.capacity, now.total)
 
-    return Made(moved, cost_of, plan.total * channels, channels)
+    return RoundsLayout(moved, cost_of, plan.total * channels, channels)
 
 
 def prune_rounds(topology: Topology, schedule: Flow) -> Flow:

@@ -59,7 +59,7 @@ class Engine:
         self.traffic, self.used = Traffic(), Counter[str]()
         self._place = {node: place for place, node in enumerate(self.ranks)}
         self._lowered: dict[str, _Lowered | None] = {}
-        self._runners: OrderedDict[tuple[Any, ...], _Kept] = OrderedDict()
+        self._runners: OrderedDict[tuple[Any, ...], _CachedRunner] = OrderedDict()
         self._greeted: set[torch.device] = set()
         self._said: set[str] = set()
         self._links: list[tuple[int, int]] = []
@@ -217,12 +217,12 @@ class Engine:
             like.div_(len(self))
         return True
 
-    def _make(self, key: tuple[Any, ...], lowered: _Lowered, each: int, like: torch.Tensor) -> _Kept:
+    def _make(self, key: tuple[Any, ...], lowered: _Lowered, each: int, like: torch.Tensor) -> _CachedRunner:
         """Create and cache a runner for blocks of ``each`` elements."""
         by = key[-1]
         extent = Extent((each,), (lowered.units,))
         runner = Runner(lowered.program, extent, ({},), add=by.into, nothing=by.nothing)
-        kept = self._runners[key] = _Kept(Carrier(runner, self.group, self._place, self.traffic), like)
+        kept = self._runners[key] = _CachedRunner(Carrier(runner, self.group, self._place, self.traffic), like)
         if len(self._runners) > MAX_KEPT:
             self._runners.popitem(last=False)
         if like.device not in self._greeted:
@@ -257,7 +257,7 @@ class Engine:
         return _Lowered(programs[node], transfers.units)
 
 
-class _Kept:
+class _CachedRunner:
     """Cached runner for one size and type, with optional memory."""
 
     def __init__(self, carrier: Carrier, like: torch.Tensor) -> None:

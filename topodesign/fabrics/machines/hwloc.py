@@ -38,13 +38,13 @@ _DECIMAL = re.compile(r"[0-9]{1,6}(\.[0-9]{1,9})?")
 def read(text: str) -> Machine:
     """Read a box from text; FileFormatError for other text."""
     root = parse_xml(text, "topology", "lstopo")
-    found = _Found()
+    found = _ReadState()
     for machine in root.findall("object"):
         found.walk(machine, None, None, 0)
     return found.machine(root)
 
 
-class _Found:
+class _ReadState:
     """What has been read."""
 
     def __init__(self) -> None:

@@ -46,14 +46,14 @@ _NVLS = 90  # the generation from which on switches copy and add
 def read(text: str) -> Machine:
     """Read a box from text; FileFormatError for other text."""
     root = parse_xml(text, "system", "NCCL")
-    found = _Found(with_gpus=next(root.iter("gpu"), None) is not None)
+    found = _ReadState(with_gpus=next(root.iter("gpu"), None) is not None)
     for number, cpu in enumerate(root.findall("cpu")):
         found.hosts[f"cpu{number}"] = cpu.get("host_hash", "")
         found.device(cpu, f"cpu{number}", None, 0)
     return found.machine()
 
 
-class _Found:
+class _ReadState:
     """What has been read."""
 
     def __init__(self, *, with_gpus: bool) -> None:

@@ -8,7 +8,7 @@ from numbers import Integral
 from typing import Any, TypeVar
 
 from topodesign.base.errors import FileFormatError, UnitError
-from topodesign.base.tables import Located
+from topodesign.base.tables import LocatedValue
 from topodesign.base.units import parse_bandwidth, parse_time
 from topodesign.base.wording import suggest
 from topodesign.fabrics.fabric import Price, Shared, parse_price
@@ -130,7 +130,7 @@ def shared_limits(value: Any) -> list[Shared]:
     return limits
 
 
-def without_lines(located: Located) -> Any:
+def without_lines(located: LocatedValue) -> Any:
     """Return a YAML value without line numbers: text, booleans, lists, mappings."""
     value = located.value
     if isinstance(value, list):

@@ -121,7 +121,7 @@ def _read(program: Program, columns: list[int], limits: int, exact: bool) -> tup
     return found, program.prices(scale).tolist(), scale
 
 
-class _Solved(NamedTuple):
+class _MasterSolution(NamedTuple):
     """A solved master program: weights, value, bound and prices."""
 
     weights: list[Fraction]
@@ -192,7 +192,7 @@ class Decomposition:
             len(self.columns),
         )
 
-    def _fastest(self) -> _Solved:
+    def _fastest(self) -> _MasterSolution:
         """Return the weights of columns, their time, and its bound."""
         bounds = self.symmetry.bounds
         times = max(bounds)
@@ -206,7 +206,7 @@ class Decomposition:
 
         return self._rounds(program, times, 0, self._time, proves, self.floor)
 
-    def _cheapest(self, time: Fraction) -> _Solved:
+    def _cheapest(self, time: Fraction) -> _MasterSolution:
         """Return the weights of least cost within a time, and the bound."""
         bounds = self.symmetry.bounds
         program = self._program([time.numerator * bound for bound in bounds])
@@ -230,7 +230,7 @@ class Decomposition:
         worth: Callable[[list[Fraction]], Fraction | None],
         proves: Callable[[list[int], int, Fraction], Fraction],
         floor: Fraction = Fraction(0),
-    ) -> _Solved:
+    ) -> _MasterSolution:
         """Solve a master program by adding columns until they suffice.
 
         It has loads multiplied by ``times``, and ``costs`` (0 or 1) times the costs. ``worth`` is the value of weights
@@ -272,7 +272,7 @@ class Decomposition:
         if best is None:
             raise RuntimeError("no weights of the columns are as fast as those found before")
         weights, value = best
-        return _Solved(weights, value, bound, proof)
+        return _MasterSolution(weights, value, bound, proof)
 
     def _program(self, room: list[int]) -> Program:
         """Return a master program without trees: limits, sources, pairs."""

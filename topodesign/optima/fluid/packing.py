@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from topodesign.base.claims import Among, Claim, Of
+from topodesign.base.claims import Claim, Of, Scope
 from topodesign.base.errors import InfeasibleError, TooLargeError
 from topodesign.collectives import ALLGATHER, ALLREDUCE, BROADCAST, Collective
 from topodesign.fabrics.fabric import Fabric
@@ -45,13 +45,13 @@ class Packing(NamedTuple):
     @property
     def claim(self) -> Claim:
         """Claim on the time."""
-        among = Among.over_trees(
+        among = Scope.over_trees(
             capable=len(find_relays(self.trees)) > 0, members=self.trees.collective.group is not None
         )
         return Claim.to_bound(Of.TIME, self.time, among, self.bound)
 
 
-class _Sent(NamedTuple):
+class _TreeImage(NamedTuple):
     """An image of a tree, with its units of the root's share."""
 
     root: int
@@ -148,17 +148,19 @@ def _whole(columns: tuple[Column, ...], weights: list[Fraction], problem: Proble
     return rounded
 
 
-def _images(problem: Problem, column: Column, weight: int) -> list[_Sent]:
+def _images(problem: Problem, column: Column, weight: int) -> list[_TreeImage]:
     """Return the images of a tree for all its roots."""
     source = problem.sources[column.source]
     adds = source.network.src is not problem.network.src
     return [
-        _Sent(int(order[source.root]), weight, adds, tuple(tuple(order[list(e)].tolist()) for e in column.tree.edges))
+        _TreeImage(
+            int(order[source.root]), weight, adds, tuple(tuple(order[list(e)].tolist()) for e in column.tree.edges)
+        )
         for order in problem.symmetry.movers(source.point).values()
     ]
 
 
-def _trees(problem: Problem, sent: list[_Sent]) -> Flow:
+def _trees(problem: Problem, sent: list[_TreeImage]) -> Flow:
     """Return the tree schedule of images, in-trees first and reversed."""
     both = problem.collective.like(ALLREDUCE)
     inward = [one._replace(edges=tuple(edge[::-1] for edge in reversed(one.edges))) for one in sent if one.adds]

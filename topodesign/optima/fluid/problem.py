@@ -11,7 +11,7 @@ from functools import cached_property
 
 import numpy as np
 
-from topodesign.base.claims import Among
+from topodesign.base.claims import Scope
 from topodesign.base.declared import Declared, key
 from topodesign.base.errors import InfeasibleError, ParameterError
 from topodesign.base.units import format_rate
@@ -163,9 +163,9 @@ class FluidSolution(Solution):
         return self.bandwidth * self.mixture.time / self.mixture.time_bound
 
     @property
-    def among(self) -> Among:
+    def among(self) -> Scope:
         """The schedules that the bound is about."""
-        return Among.CAPABLE_TREES if self.collective.like(ALLREDUCE) else Among.STEADY_TREES
+        return Scope.CAPABLE_TREES if self.collective.like(ALLREDUCE) else Scope.STEADY_TREES
 
     @property
     def missed(self) -> str:

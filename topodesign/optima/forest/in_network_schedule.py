@@ -17,7 +17,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from topodesign.base.claims import Among, Claim, Of
+from topodesign.base.claims import Claim, Of, Scope
 from topodesign.collectives import Collective
 from topodesign.optima.forest.bottleneck import optimum
 from topodesign.optima.forest.schedule import forest_schedule, out_trees, spanning
@@ -72,7 +72,7 @@ def in_network_schedule(
 def _claim(trees: Flow, most: Fraction) -> Claim:
     """Return the claim on trees of a collective of one phase."""
     missed = "only trees were tried that are all through the same switches, and as fast as those through none"
-    return Claim.to_bound(Of.RATE, 1 / find_inverse_rate(trees), Among.CAPABLE_TREES, most, missed=missed)
+    return Claim.to_bound(Of.RATE, 1 / find_inverse_rate(trees), Scope.CAPABLE_TREES, most, missed=missed)
 
 
 def _as_fast(graph: Topology, collective: Collective, capable: frozenset[int], least: Fraction) -> frozenset[int]:

@@ -13,7 +13,7 @@ from fractions import Fraction
 import numpy as np
 
 from topodesign.base.arrays import earlier, ranges
-from topodesign.base.claims import Among, Claim, Of
+from topodesign.base.claims import Claim, Of, Scope
 from topodesign.base.errors import InfeasibleError, ParameterError, TooLargeError, TopologyError
 from topodesign.collectives import ALLGATHER, Collective, as_collective
 from topodesign.optima.forest.allreduce import MAX_NODES, AllreduceOptimum, Phase, allreduce_optimum, not_looked_for
@@ -123,7 +123,7 @@ def allreduce_schedule(topology: Topology, *, names: Sequence[str] | None = None
     plain = "a reduce-scatter and then an allgather"
 
     def claim(reached: Fraction, missed: str) -> Claim:
-        return Claim.to_bound(Of.RATE, reached, Among.TREES, best.bound, missed=missed)
+        return Claim.to_bound(Of.RATE, reached, Scope.TREES, best.bound, missed=missed)
 
     missed = not_looked_for(topology)
     if best.throughput == best.composed:

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, TypedDict, get_args
 
 from topodesign.base.arguments import MAX_SEED
-from topodesign.base.options import Amount, Choice, Option, PathOf, Whole
+from topodesign.base.options import Amount, Choice, Option, PathOf, WholeKind
 from topodesign.base.units import Quantity, as_time
 from topodesign.fabrics.options import READY, WITHOUT
 
@@ -52,5 +52,5 @@ class ConditionOptions(TypedDict, total=False):
         Quantity,
         Option("Of timed sends: each is late by up to so much, by chance.", Amount(as_time), "0s", metavar="TIME"),
     ]
-    seed: Annotated[int, Option("Of the jitter.", Whole(0, MAX_SEED), 0, metavar="S")]
+    seed: Annotated[int, Option("Of the jitter.", WholeKind(0, MAX_SEED), 0, metavar="S")]
     ready: Annotated["Ready | None", READY]

@@ -13,7 +13,7 @@ from topodesign.base.arguments import as_path
 from topodesign.base.declared import Declared, key
 from topodesign.base.errors import FileFormatError, ParameterError
 from topodesign.base.file_kinds import FileKind, expecting
-from topodesign.base.tables import Located, parse_yaml
+from topodesign.base.tables import LocatedValue, parse_yaml
 from topodesign.base.text_files import read_text
 from topodesign.base.wording import suggest
 
@@ -291,7 +291,7 @@ def as_model(value: ModelLike, changes: Mapping[str, Any] | None = None) -> Mode
             raise FileFormatError(str(error)) from None
 
 
-def _plain(document: Located) -> dict[str, Any]:
+def _plain(document: LocatedValue) -> dict[str, Any]:
     """Return the fields of a file, with lines in errors."""
     if not isinstance(document.value, dict):
         raise FileFormatError(f"line {document.line}: a model: expected fields such as 'layers: 24'")

@@ -15,14 +15,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from topodesign.pricing.training.traffic import USES, Block, Sent, Several, Stage, StepMix, Use
+from topodesign.pricing.training.traffic import USES, Block, Several, Stage, StepCollective, StepMix, Use
 
-Seconds = Callable[[Sent], Fraction]
+Seconds = Callable[[StepCollective], Fraction]
 """How long a collective takes."""
 
 
 @dataclass(frozen=True, slots=True)
-class Spent:
+class StepParts:
     """The parts of a step's time, which add up to it."""
 
     seconds: Fraction  # the step
@@ -31,7 +31,7 @@ class Spent:
     bubble: Fraction  # the rest: stages that wait for others
 
 
-def split_times(step: StepMix, seconds: Seconds) -> Spent:
+def split_times(step: StepMix, seconds: Seconds) -> StepParts:
     """Return the parts of a step's time for given collective times."""
     whole = step_seconds(step, seconds)
     bare = replace(step, stages=tuple(map(_without_data, step.stages)))
@@ -42,7 +42,7 @@ def split_times(step: StepMix, seconds: Seconds) -> Spent:
     bubble = unsent - compute - sum(waits.values())
     waits["data"] += whole - alone
     waits["pipeline"] += alone - unsent
-    return Spent(whole, compute, waits, bubble)
+    return StepParts(whole, compute, waits, bubble)
 
 
 def step_seconds(step: StepMix, seconds: Seconds) -> Fraction:

@@ -41,7 +41,7 @@ SEND, ENDS = "send", "exchange"
 
 
 @dataclass(frozen=True, slots=True)
-class Sent(Declared):
+class StepCollective(Declared):
     """A collective of a step, in simultaneous groups.
 
     * ``collective``: what each group does; ``send`` is from each rank of a group to the next, ``exchange`` an allreduce
@@ -63,7 +63,7 @@ class Sent(Declared):
     )
 
 
-Several: TypeAlias = "tuple[tuple[Sent, int], ...]"
+Several: TypeAlias = "tuple[tuple[StepCollective, int], ...]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,20 +100,22 @@ class StepMix(Declared):
     shape: tuple[int, ...]  # ranks along each axis, the first counting fastest; empty if it fits any number of ranks
     stages: tuple[Stage, ...]  # stages of the pipeline
     micro_batches: int = 1  # how many pass through these
-    sends: Sent | None = None  # what a stage sends the next, and the former, for a micro batch; None without a pipeline
+    sends: StepCollective | None = (
+        None  # what a stage sends the next, and the former, for a micro batch; None without a pipeline
+    )
     last: Several = ()  # what follows when all is done
     overlap: bool = True  # whether ``gathers`` and ``reduces`` travel while layers compute
     model: Model | None = field(default=None, repr=False)  # where it is from; None for a list
 
     @property
-    def counts(self) -> dict[Sent, int]:
+    def counts(self) -> dict[StepCollective, int]:
         """Return how often a step has each collective.
 
         On the ranks of the stage where it has it most often.
         """
-        found: dict[Sent, int] = {}
+        found: dict[StepCollective, int] = {}
         for stage in self.stages:
-            own: dict[Sent, int] = {}
+            own: dict[StepCollective, int] = {}
             for passes, times in _passes(stage, self.micro_batches):
                 for block in passes:
                     for sent, many in (*block.gathers, *block.waits, *block.reduces):
@@ -150,7 +152,7 @@ def step_mix(model: Model) -> StepMix:
 
 def mix_step(mix: Mix) -> StepMix:
     """Return collectives in sequence among all ranks, as a step."""
-    sent = tuple((Sent("listed", one.collective, one.size), one.count) for one in mix.shares)
+    sent = tuple((StepCollective("listed", one.collective, one.size), one.count) for one in mix.shares)
     return _make_single(mix.name, (Block(Fraction(0), sent),))
 
 
@@ -158,7 +160,7 @@ def layers_step(name: str, layers: Iterable[tuple[Fraction, Fraction]]) -> StepM
     """Return a step of layers with gradient sizes (bytes) and ready times (s)."""
     blocks, before = [], Fraction(0)
     for size, ready in sorted(layers, key=lambda one: one[1]):
-        blocks.append(Block(ready - before, reduces=((Sent("data", "allreduce", size), 1),)))
+        blocks.append(Block(ready - before, reduces=((StepCollective("data", "allreduce", size), 1),)))
         before = ready
     return _make_single(name, tuple(blocks))
 
@@ -189,13 +191,15 @@ class _Parts:
         """Return the whole of it."""
         model = self.model
         stages = tuple(map(self._stage, range(model.pipeline)))
-        sends: Sent | None = None
+        sends: StepCollective | None = None
         last: Several = ()
         if model.pipeline > 1:
-            sends = Sent("pipeline", SEND, self.activations / (model.tensor if model.sequence_parallel else 1), (3,))
+            sends = StepCollective(
+                "pipeline", SEND, self.activations / (model.tensor if model.sequence_parallel else 1), (3,)
+            )
             if model.tied:
                 table = Fraction(model.hidden * model.vocabulary * model.gradient_bytes, model.tensor)
-                last = ((Sent("pipeline", ENDS, table, (3,)), 1),)
+                last = ((StepCollective("pipeline", ENDS, table, (3,)), 1),)
         return StepMix(model.name, model.shape, stages, model.micro_batches, sends, last, model.overlap, model)
 
     def _stage(self, number: int) -> Stage:
@@ -268,7 +272,7 @@ class _Parts:
         tokens = self.activations * model.top_k
         sent: Several = ()
         if model.expert > 1:
-            sent = ((Sent("expert", "all-to-all", tokens / model.tensor, (1,)), 2),)
+            sent = ((StepCollective("expert", "all-to-all", tokens / model.tensor, (1,)), 2),)
         return (*self._make_allreduce(self.activations, 1), *sent, *self._make_allreduce(tokens, 1))
 
     def _make_allreduce(self, size: Fraction, times: int, *, half: bool = False) -> Several:
@@ -279,11 +283,13 @@ class _Parts:
         return tuple(one for name in halves for one in self._tensor(name, size, times))
 
     def _tensor(self, collective: str, size: Fraction, times: int) -> Several:
-        return ((Sent("tensor", collective, size, (0,)), times),) if self.model.tensor > 1 else ()
+        return ((StepCollective("tensor", collective, size, (0,)), times),) if self.model.tensor > 1 else ()
 
     def _data(self, collective: str, part: _Part, each: int) -> Several:
         """Return a collective of the parameters of a part."""
         copies = ((part.dense, (1, 2), self.model.data), (part.experts, (2,), self.model.shape[2]))
         return tuple(
-            (Sent("data", collective, held * each, axes), 1) for held, axes, many in copies if held and many > 1
+            (StepCollective("data", collective, held * each, axes), 1)
+            for held, axes, many in copies
+            if held and many > 1
         )

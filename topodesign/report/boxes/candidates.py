@@ -102,7 +102,7 @@ def _strides(boxes: int, ports: int, *, duplex: bool) -> Iterator[str]:
 _FAILED = 24  # exchanges of all boxes in a row that are no faster, after which the search ends
 
 
-class Numbered(NamedTuple):
+class NicNumbering(NamedTuple):
     """NIC numbering of a spec, with the rates it reaches."""
 
     shift: int
@@ -111,14 +111,14 @@ class Numbered(NamedTuple):
     tried: int  # numberings that were priced
 
 
-def number_nics(box: Box, graph: Topology, split: int, start: BoxRates, *, duplex: bool, seed: int) -> Numbered:
+def number_nics(box: Box, graph: Topology, split: int, start: BoxRates, *, duplex: bool, seed: int) -> NicNumbering:
     """Search for the best NIC numbering by shifts, then exchanges.
 
     Shifts move all receiving ends.
 
     Every box does the same, so that what repeats in the graph still does, and the flow of each is soon known.
     """
-    best = Numbered(0, (), start, 1)
+    best = NicNumbering(0, (), start, 1)
     if start.inside == ANY_ORDER or start.least is None:
         return best
     tried, ports = 1, len(box.nics) * split
@@ -127,7 +127,7 @@ def number_nics(box: Box, graph: Topology, split: int, start: BoxRates, *, duple
         rates = box_rates(box, graph, split, shift)
         tried += 1
         if rates.least is not None and rates.least > (best.rates.least or 0):
-            best = Numbered(shift, (), rates, tried)
+            best = NicNumbering(shift, (), rates, tried)
     draw, failed = random.Random(seed), 0  # noqa: S311  no secret
     paired = graph.is_duplex and best.shift == 0
     while failed < _FAILED and tried < 8 * _FAILED:
@@ -136,5 +136,5 @@ def number_nics(box: Box, graph: Topology, split: int, start: BoxRates, *, duple
         rates = box_rates(box, graph, split, best.shift, swaps)
         tried, failed = tried + 1, failed + 1
         if rates.least is not None and rates.least > (best.rates.least or 0):
-            best, failed = Numbered(best.shift, swaps, rates, tried), 0
+            best, failed = NicNumbering(best.shift, swaps, rates, tried), 0
     return best._replace(tried=tried, rates=replace(best.rates))

@@ -16,12 +16,12 @@ from topodesign.base.dominance import find_unbeaten
 from topodesign.base.errors import InfeasibleError, ParameterError, TopodesignError
 from topodesign.base.options import read, takes
 from topodesign.base.progress import Progress, iterate_with_progress
-from topodesign.base.records import Result, Several, Table, shorten_text
+from topodesign.base.records import Result, ResultSequence, Table, shorten_text
 from topodesign.base.spec import parse
 from topodesign.base.units import Quantity, as_count, as_size, format_size, format_time
 from topodesign.base.wording import count_noun, with_article
 from topodesign.collectives import ALL_TO_ALL
-from topodesign.fabrics.boxes import Box, Boxed, box_of, get_box, join
+from topodesign.fabrics.boxes import Box, BoxSpec, box_of, get_box, join
 from topodesign.fabrics.fabric import OWN_LATENCIES, Fabric
 from topodesign.fabrics.files import read_fabric
 from topodesign.fabrics.networks import names_file
@@ -35,7 +35,7 @@ from topodesign.plans.plan import Plan
 from topodesign.plans.time.simulate import simulate
 from topodesign.pricing.mix import PRICED, Mix, read_mix
 from topodesign.pricing.workload import as_workload
-from topodesign.report.boxes.candidates import Graph, Numbered, graphs_of, number_nics
+from topodesign.report.boxes.candidates import Graph, NicNumbering, graphs_of, number_nics
 from topodesign.report.comparison.compare import Missing as MissingName
 from topodesign.report.comparison.contender import found_contender, why_unfit
 from topodesign.report.comparison.everyday import SWITCHED
@@ -62,7 +62,7 @@ class BoxDesign(Result):
     duplex: bool  # whether duplex cables wire it
     sizes: tuple[Fraction, ...]  # bytes that times are for
     workload: Mix | None = None  # what a step sends that wirings are ranked for, if one was given
-    boxed: Boxed | None = None  # which NIC has which cable; None of rails
+    boxed: BoxSpec | None = None  # which NIC has which cable; None of rails
     collective: str = "allreduce"  # what the times in tables are of
     method: str = "boxes"  # how plans are made
     switched: bool = False  # whether there are switches between NICs
@@ -280,7 +280,7 @@ class BoxFrontier(Result):
 
 
 @dataclass(frozen=True, repr=False)
-class BoxSurvey(Several[BoxFrontier]):
+class BoxSurvey(ResultSequence[BoxFrontier]):
     """Best wirings for several numbers of boxes or of cables per box."""
 
     frontiers: tuple[BoxFrontier, ...]  # the answer for every size that there is something of
@@ -496,7 +496,7 @@ def find_wirings(
                 more = _number_box(box, other, split, duplex=duplex, seed=seed)
                 if (more.rates.least or 0) > (found.rates.least or 0):
                     graph, found = other, more
-        boxed = Boxed(box, graph.topology, split, found.shift, found.swaps)
+        boxed = BoxSpec(box, graph.topology, split, found.shift, found.swaps)
         both = graph.topology.is_duplex and found.shift == 0
         sizes, mix, _, collective = shown
         design = BoxDesign(graph.spec, boxed.fabric, found.rates, found.tried, both, sizes, mix, boxed, collective)
@@ -504,7 +504,7 @@ def find_wirings(
     return wirings, len(graphs)
 
 
-def _number_box(box: Box, graph: Graph, split: int, *, duplex: bool, seed: int) -> Numbered:
+def _number_box(box: Box, graph: Graph, split: int, *, duplex: bool, seed: int) -> NicNumbering:
     start = box_rates(box, graph.topology, split, known=(graph.lower, graph.upper))
     return number_nics(box, graph.topology, split, start, duplex=duplex, seed=seed)
 

@@ -24,7 +24,7 @@ from topodesign.plans.time.conditions import Run
 from topodesign.plans.time.simulate import simulate
 from topodesign.plans.verify.plans import verify
 from topodesign.pricing.workload import Workload
-from topodesign.report.comparison.everyday import EVERYDAY, Found, everyday
+from topodesign.report.comparison.everyday import EVERYDAY, NetworkChoice, everyday
 from topodesign.report.comparison.measures import Counts, counts, widest_known
 from topodesign.report.comparison.timing import Phase, Timing
 from topodesign.schedulers.evaluation import evaluate_topology
@@ -229,7 +229,7 @@ def why_unfit(place: Topology | Fabric, nodes: int | None, degree: int | None) -
 
 def found_contender(
     what: ContenderLike, work: Workload, nodes: int | None, degree: int | None
-) -> tuple[str, Found | Plan]:
+) -> tuple[str, NetworkChoice | Plan]:
     """Return the name of a contender, and its network or plan."""
     if isinstance(what, Plan):
         return what.spec or "a plan", what
@@ -237,7 +237,7 @@ def found_contender(
         return str(what), load_plan(what)
     if not isinstance(what, str):
         place = as_place(what)
-        return place.name if isinstance(place, Fabric) else str(place.spec or "a topology"), Found(place)
+        return place.name if isinstance(place, Fabric) else str(place.spec or "a topology"), NetworkChoice(place)
     text, at, method = what.rpartition("@")
     if not at:
         text, method = what, "auto"
@@ -249,7 +249,7 @@ def found_contender(
         found = everyday(text.strip(), nodes, degree, work)
         return what, found if method == "auto" else found._replace(method=method)
     try:
-        return what, Found(as_place(text), method)
+        return what, NetworkChoice(as_place(text), method)
     except SpecError:
         near = suggest(text.partition("(")[0].strip(), EVERYDAY, "")
         if not near or generator(text.partition("(")[0].strip()):

@@ -25,14 +25,14 @@ from topodesign.topology.topology import Topology
 Sides = tuple[int, ...]
 
 
-class Found(NamedTuple):
+class NetworkChoice(NamedTuple):
     """Network with a scheduling method; ``auto`` tries all methods."""
 
     place: Topology | Fabric
     method: str = "auto"
 
 
-Find = Callable[[int, int, Workload], Found | str]
+Find = Callable[[int, int, Workload], NetworkChoice | str]
 """Returns what the name stands for with N nodes of d ports, or why there is none; the best may depend on the work."""
 
 
@@ -43,7 +43,7 @@ class Everyday(NamedTuple):
     meaning: str
 
 
-def everyday(name: str, nodes: int, degree: int, work: Workload) -> Found:
+def everyday(name: str, nodes: int, degree: int, work: Workload) -> NetworkChoice:
     """Return the network of a standard name."""
     if name not in EVERYDAY:
         raise ParameterError(f"{name!r} is not an everyday name; {suggest(name, EVERYDAY)}")
@@ -59,20 +59,22 @@ def _scale_links(fabric: Fabric, work: Workload) -> Fabric:
     return replace(fabric, unit=work.bandwidth / 8 / most)
 
 
-def _best(nodes: int, degree: int, work: Workload) -> Found | str:
-    return Found(pareto(nodes, degree, alpha=work.alpha, sizes=work.sizes, bandwidth=work.bandwidth).best.build())
+def _best(nodes: int, degree: int, work: Workload) -> NetworkChoice | str:
+    return NetworkChoice(
+        pareto(nodes, degree, alpha=work.alpha, sizes=work.sizes, bandwidth=work.bandwidth).best.build()
+    )
 
 
 def _torus(dimensions: int | None) -> Find:
     """Return the finder of the minimum-diameter torus of given dimensions."""
 
-    def find(nodes: int, degree: int, _work: Workload) -> Found | str:
+    def find(nodes: int, degree: int, _work: Workload) -> NetworkChoice | str:
         counts = range(1, degree + 1) if dimensions is None else (dimensions,)
         grids = _grids(nodes, degree, counts, lambda side: 1 if side == 2 else 2)
         if not grids:
             return f"{nodes} is not a product of sides whose torus needs at most {degree} ports"
         ports, sides = min(grids, key=lambda grid: (sum(side // 2 for side in grid[1]), -grid[0], grid[1]))
-        return Found(_make_trunks(f"torus({','.join(map(str, sides))})", ports, degree))
+        return NetworkChoice(_make_trunks(f"torus({','.join(map(str, sides))})", ports, degree))
 
     return find
 
@@ -88,37 +90,37 @@ def _make_trunks(spec: str, ports: int, degree: int) -> Topology:
     return build(spec if degree < 2 * ports else f"parallel({spec},{degree // ports})")
 
 
-def _hypercube(nodes: int, degree: int, _work: Workload) -> Found | str:
+def _hypercube(nodes: int, degree: int, _work: Workload) -> NetworkChoice | str:
     dimensions = nodes.bit_length() - 1
     if nodes != 2**dimensions or not 1 <= dimensions <= degree:
         return f"it has 2^k nodes with k ports, and k is at most {degree}"
-    return Found(_make_trunks(f"hypercube({dimensions})", dimensions, degree))
+    return NetworkChoice(_make_trunks(f"hypercube({dimensions})", dimensions, degree))
 
 
-def _hyperx(nodes: int, degree: int, _work: Workload) -> Found | str:
+def _hyperx(nodes: int, degree: int, _work: Workload) -> NetworkChoice | str:
     grids = _grids(nodes, degree, range(1, degree + 1), lambda side: side - 1)
     if not grids:
         return "it needs a port for every other value of each coordinate"
     ports, sides = min(grids, key=lambda grid: (len(grid[1]), -grid[0], grid[1]))
     factors = [f"complete({side})" for side in sides]
     spec = factors[0] if len(factors) == 1 else f"product({','.join(factors)})"
-    return Found(_make_trunks(spec, ports, degree))
+    return NetworkChoice(_make_trunks(spec, ports, degree))
 
 
-def _jellyfish(nodes: int, degree: int, _work: Workload) -> Found | str:
+def _jellyfish(nodes: int, degree: int, _work: Workload) -> NetworkChoice | str:
     if nodes <= degree or degree < 2 or nodes * degree % 2:
         return "a random regular graph has two ports or more, more nodes than ports, and an even number of ports in all"
-    return Found(build(f"randomregulargraph({nodes},{degree},0)"))
+    return NetworkChoice(build(f"randomregulargraph({nodes},{degree},0)"))
 
 
-def _slimfly(nodes: int, degree: int, _work: Workload) -> Found | str:
+def _slimfly(nodes: int, degree: int, _work: Workload) -> NetworkChoice | str:
     sizes = [args for ports in range(1, degree + 1) for args in mms.find(nodes, ports)]
     if not sizes:
         return "it has 2q^2 nodes with about 3q/2 ports, for prime powers q: 50 with 7, 98 with 11, 128 with 12, ..."
-    return Found(build(f"mms({sizes[0][0]})"))
+    return NetworkChoice(build(f"mms({sizes[0][0]})"))
 
 
-def _dragonfly(nodes: int, _degree: int, _work: Workload) -> Found | str:
+def _dragonfly(nodes: int, _degree: int, _work: Workload) -> NetworkChoice | str:
     """Find the most balanced dragonfly, with about 2p routers per p hosts."""
     best: tuple[float, tuple[int, int, int]] | None = None
     for groups, routers, hosts in _triples(nodes):
@@ -128,7 +130,7 @@ def _dragonfly(nodes: int, _degree: int, _work: Workload) -> Found | str:
         best = one if best is None else min(best, one)
     if best is None:
         return f"{nodes} is not a product of groups, routers and hosts with few enough groups"
-    return Found(build_fabric(f"dragonfly({','.join(map(str, best[1]))})"))
+    return NetworkChoice(build_fabric(f"dragonfly({','.join(map(str, best[1]))})"))
 
 
 def _triples(nodes: int) -> Iterator[tuple[int, int, int]]:
@@ -138,22 +140,24 @@ def _triples(nodes: int) -> Iterator[tuple[int, int, int]]:
             yield first, second, nodes // (first * second)
 
 
-def _fattree(nodes: int, _degree: int, _work: Workload) -> Found | str:
+def _fattree(nodes: int, _degree: int, _work: Workload) -> NetworkChoice | str:
     """Find the non-blocking two-level tree with similar leaf and host counts."""
     sizes = [hosts for hosts in range(2, nodes // 2 + 1) if nodes % hosts == 0]
     if not sizes:
         return f"{nodes} hosts are not divided among leaves"
     hosts = min(sizes, key=lambda one: abs(math.log(one * one / nodes)))
-    return Found(build_fabric(f"fat_tree({nodes // hosts},{hosts},{hosts})"), "forest")
+    return NetworkChoice(build_fabric(f"fat_tree({nodes // hosts},{hosts},{hosts})"), "forest")
 
 
-def _ring(nodes: int, degree: int, _work: Workload) -> Found | str:
+def _ring(nodes: int, degree: int, _work: Workload) -> NetworkChoice | str:
     if nodes < 3:
         return "a ring has 3 nodes"
-    return Found(build(f"biring({degree - degree % 2},{nodes})" if degree > 1 else f"uniring(1,{nodes})"), "ring")
+    return NetworkChoice(
+        build(f"biring({degree - degree % 2},{nodes})" if degree > 1 else f"uniring(1,{nodes})"), "ring"
+    )
 
 
-def _tree(nodes: int, degree: int, _work: Workload) -> Found | str:
+def _tree(nodes: int, degree: int, _work: Workload) -> NetworkChoice | str:
     """Return the links of the two allreduce trees, repeated to fill the ports."""
     if degree < 4 or nodes < 3:
         return "two binary trees need 4 ports"
@@ -161,7 +165,7 @@ def _tree(nodes: int, degree: int, _work: Workload) -> Found | str:
     ends = np.array([edge for tree in trees for edge in tree.edges])
     u, v = np.concatenate((ends, ends[:, ::-1])).T
     capacity = np.full(len(u), degree // 4)
-    return Found(Topology.from_arrays(nodes, u, v, capacity), "double-binary-tree")
+    return NetworkChoice(Topology.from_arrays(nodes, u, v, capacity), "double-binary-tree")
 
 
 EVERYDAY: dict[str, Everyday] = {

@@ -26,7 +26,7 @@ _TARGET = "msccl"
 _SECONDS = 60.0  # for a program
 
 
-class Made(NamedTuple):
+class BundleFile(NamedTuple):
     """File or directory with its purpose and content."""
 
     path: str
@@ -34,7 +34,7 @@ class Made(NamedTuple):
     content: str | Callable[[Path], object]
 
 
-def files_of(best: Offer, wiring: WiringPlan, growth: Iterable[Stage]) -> Iterator[Made]:
+def files_of(best: Offer, wiring: WiringPlan, growth: Iterable[Stage]) -> Iterator[BundleFile]:
     """Yield the files and directories of a recommendation."""
     lacking = []
     for place, (what, plan, size) in enumerate(_plans(best), start=1):
@@ -42,31 +42,31 @@ def files_of(best: Offer, wiring: WiringPlan, growth: Iterable[Stage]) -> Iterat
         if plan is None:
             lacking.append(f"{name}.npz: no plan of it is known, or was made in time")
             continue
-        yield Made(f"{name}.npz", f"schedule of {what}, for 'topodesign verify' and 'simulate'", _schedule(plan))
+        yield BundleFile(f"{name}.npz", f"schedule of {what}, for 'topodesign verify' and 'simulate'", _schedule(plan))
         try:
             with deadline(_SECONDS):
                 program, calls = _program(plan, size)
         except (OutOfTime, TopodesignError) as error:
             lacking.append(f"{name}.xml: {error}")
         else:
-            yield Made(f"{name}.xml", f"program of {what} for {_TARGET}{calls}", program.save)
-    yield Made("links.json", "links of the recommendation", write_links(best.topology, "json"))
-    yield Made("wiring.json", "wiring plan, for 'topodesign wire'", plan_text(wiring))
+            yield BundleFile(f"{name}.xml", f"program of {what} for {_TARGET}{calls}", program.save)
+    yield BundleFile("links.json", "links of the recommendation", write_links(best.topology, "json"))
+    yield BundleFile("wiring.json", "wiring plan, for 'topodesign wire'", plan_text(wiring))
     items = [(one.kind, "" if one.length is None else float(one.length), one.count) for one in wiring.bill().items]
-    yield Made("bill.csv", "what to buy", write_csv([("type", "length_m", "count"), *items]))
-    yield Made("patches.csv", "patches, a row each", _export(wiring, "patches"))
-    yield Made("package.html", "work package for those who wire it", _export(wiring, "package"))
+    yield BundleFile("bill.csv", "what to buy", write_csv([("type", "length_m", "count"), *items]))
+    yield BundleFile("patches.csv", "patches, a row each", _export(wiring, "patches"))
+    yield BundleFile("package.html", "work package for those who wire it", _export(wiring, "package"))
     try:
         bringup(wiring)
     except TopodesignError as error:
         lacking.append(f"bringup: {error}")
     else:
-        yield Made("bringup", "addresses, routes and link tests, a directory a host", _export(wiring, "bringup"))
+        yield BundleFile("bringup", "addresses, routes and link tests, a directory a host", _export(wiring, "bringup"))
     for one in growth:
         about = f"links of {one.nodes} nodes, for 'topodesign wire change wiring.json'"
-        yield Made(f"grown-{one.nodes}.json", about, write_links(one.topology, "json"))
+        yield BundleFile(f"grown-{one.nodes}.json", about, write_links(one.topology, "json"))
     if lacking:
-        yield Made("not-made.txt", "what could not be made, and why", "\n".join([*lacking, ""]))
+        yield BundleFile("not-made.txt", "what could not be made, and why", "\n".join([*lacking, ""]))
 
 
 def _plans(best: Offer) -> list[tuple[str, Plan | None, tuple[Fraction, ...]]]:

@@ -14,7 +14,7 @@ from topodesign.base.errors import CatalogError, InfeasibleError, TopodesignErro
 from topodesign.base.progress import Progress, iterate_with_progress, part
 from topodesign.base.spec import Spec, parse
 from topodesign.catalog.lookup import Catalog
-from topodesign.fabrics.boxes import Boxed, join
+from topodesign.fabrics.boxes import BoxSpec, join
 from topodesign.fabrics.fabric import Fabric
 from topodesign.finder.candidate import Candidate, Entry, measure
 from topodesign.finder.find import find, pareto
@@ -187,7 +187,7 @@ def _from_entry(request: Request, kind: OfferKind, name: str, entry: Entry, **mo
     """Build a contender from a finder entry, with its times."""
     graph = entry.topology
     if request.box is not None:
-        boxed = Boxed(request.box, graph)
+        boxed = BoxSpec(request.box, graph)
         measured = measure_step(graph, request)
         return _make_offer(request, (kind, name, entry.spec), graph, measured, boxed=boxed, fabric=boxed.fabric, **more)
     if request.step is not None:
@@ -366,7 +366,7 @@ def _rival(name: str, request: Request) -> Offer:
     if reason is not None:
         raise InfeasibleError(reason)
     if request.box is not None and isinstance(place, Topology):
-        boxed, spec = Boxed(request.box, place), join(request.box, place).name
+        boxed, spec = BoxSpec(request.box, place), join(request.box, place).name
         measured = measure_step(place, request)
         return _make_offer(request, ("rival", name, spec), place, measured, boxed=boxed, fabric=boxed.fabric)
     plain = request.step is None

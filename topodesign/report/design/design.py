@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Unpack
 
-from topodesign.base.claims import Among, Claim, Of, Proof
+from topodesign.base.claims import Claim, Of, Proof, Scope
 from topodesign.base.errors import InfeasibleError, ParameterError
 from topodesign.base.options import takes
 from topodesign.base.progress import Progress, part
@@ -135,8 +135,8 @@ def _claims(offers: list[Offer], request: Request, found: Gathered) -> tuple[Cla
     best, bound = offers[0], bound_of(request.graph_mix, request)
     claims = []
     if request.optimise == "time" and found.whole and not any(one.time < best.time for one in offers):
-        claims.append(Claim(Of.TIME, best.time, Among.FOUND, Proof.LISTED, best.time))
-    among = Among.DUPLEX if request.cabling == "duplex" else Among.TOPOLOGIES
+        claims.append(Claim(Of.TIME, best.time, Scope.FOUND, Proof.LISTED, best.time))
+    among = Scope.DUPLEX if request.cabling == "duplex" else Scope.TOPOLOGIES
     met = best.time == bound
     claims.append(Claim(Of.TIME, best.time, among, Proof.BOUND if met else Proof.NONE, bound))
     return tuple(claims)

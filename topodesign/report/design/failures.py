@@ -15,7 +15,7 @@ import numpy as np
 
 from topodesign.base.errors import DisconnectedError, InfeasibleError
 from topodesign.base.progress import Progress, iterate_with_progress, part
-from topodesign.fabrics.boxes import Boxed, Wiring
+from topodesign.fabrics.boxes import BoxSpec, Wiring
 from topodesign.fabrics.groups import Placement
 from topodesign.pricing.closed_form import price
 from topodesign.report.design.boxed import in_any_order
@@ -50,7 +50,7 @@ def failures_of(offer: Offer, request: Request, wiring: WiringPlan, progress: Pr
     """
     layout = None if offer.step is None else offer.step.placement
     narrow = offer.boxed is not None and not in_any_order(offer.topology, request)
-    whole = (_Narrow if narrow else _Whole)(offer.topology, request, wiring, layout, offer.boxed)
+    whole = (_Narrow if narrow else _CabledTopology)(offer.topology, request, wiring, layout, offer.boxed)
     large = offer.step is not None or offer.topology.nodes > (_LARGE_BOXES if narrow else _LARGE)
     try:
         return tuple(_losses(whole, progress, large=large))
@@ -58,7 +58,7 @@ def failures_of(offer: Offer, request: Request, wiring: WiringPlan, progress: Pr
         return ()
 
 
-def _losses(whole: _Whole, progress: Progress | None, *, large: bool) -> Iterator[Loss]:
+def _losses(whole: _CabledTopology, progress: Progress | None, *, large: bool) -> Iterator[Loss]:
     unlike = [cable for (cable,) in whole.unlike([(cable,) for cable in whole.cables])]
     ones = [(cable,) for cable in _pick_spread(unlike, _ONES[large])]
     yield whole.worst(ones, len(whole.cables), whole=len(ones) == len(unlike), progress=part(progress, 0, 0.5))
@@ -86,11 +86,11 @@ def _pick_spread(items: Sequence[_Item], count: int) -> list[_Item]:
     return list(items) if len(items) <= count else [items[place * len(items) // count] for place in range(count)]
 
 
-class _Whole:
+class _CabledTopology:
     """Topology whose cables may fail."""
 
     def __init__(
-        self, topology: Topology, request: Request, wiring: WiringPlan, layout: Placement | None, boxed: Boxed | None
+        self, topology: Topology, request: Request, wiring: WiringPlan, layout: Placement | None, boxed: BoxSpec | None
     ) -> None:
         self.topology, self.request, self.wiring, self.layout, self.boxed = topology, request, wiring, layout, boxed
         self.duplex = wiring.mode == "duplex"
@@ -163,7 +163,7 @@ class _Whole:
             return None
 
 
-class _Narrow(_Whole):
+class _Narrow(_CabledTopology):
     """Boxes in which NICs matter, so that no cables are equivalent."""
 
     @cached_property

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 
-from topodesign.base.options import Choice, Option, Whole
+from topodesign.base.options import Choice, Option, WholeKind
 from topodesign.base.units import Quantity
 
 if TYPE_CHECKING:
@@ -24,15 +24,15 @@ class RequestOptions(TypedDict, total=False):
 
     name: Annotated[str, Option("What the request is called.", metavar="TEXT")]
     nodes: Annotated[
-        int, Option("Hosts or accelerators that take part; of a room all hosts.", Whole(2, MAX_NODES), metavar="N")
+        int, Option("Hosts or accelerators that take part; of a room all hosts.", WholeKind(2, MAX_NODES), metavar="N")
     ]
-    boxes: Annotated[int, Option("Boxes instead of nodes, each a box as below.", Whole(2, MAX_NODES), metavar="N")]
+    boxes: Annotated[int, Option("Boxes instead of nodes, each a box as below.", WholeKind(2, MAX_NODES), metavar="N")]
     box: Annotated[str, Option("The box: a preset such as dgx_h100, or a fabric file.", metavar="FABRIC")]
     degree: Annotated[
         int,
         Option(
             "Ports out of, and into, each node or box; of a room all lanes of a host, of a box all ports of its NICs.",
-            Whole(1, MAX_DEGREE),
+            WholeKind(1, MAX_DEGREE),
             metavar="D",
         ),
     ]
@@ -97,14 +97,14 @@ class RequestOptions(TypedDict, total=False):
         int,
         Option(
             "Links that may fail, whichever they are, with all still joined.",
-            Whole(0, MAX_SURVIVED),
+            WholeKind(0, MAX_SURVIVED),
             default=0,
             metavar="K",
         ),
     ]
     grow: Annotated[
         Sequence[int],
-        Option("Numbers of nodes to grow to, ascending.", Whole(3, MAX_NODES), default=(), metavar="N", many=True),
+        Option("Numbers of nodes to grow to, ascending.", WholeKind(3, MAX_NODES), default=(), metavar="N", many=True),
     ]
     optimise: Annotated[
         "Aim",

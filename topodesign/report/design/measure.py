@@ -17,7 +17,7 @@ from topodesign.base.errors import InfeasibleError
 from topodesign.catalog.all_to_all import Bounds
 from topodesign.catalog.lookup import as_catalog
 from topodesign.collectives import ALL_TO_ALL
-from topodesign.fabrics.boxes import Boxed, join
+from topodesign.fabrics.boxes import BoxSpec, join
 from topodesign.fabrics.fabric import Fabric
 from topodesign.fabrics.groups import Placement
 from topodesign.finder.candidate import Candidate, Entry, measure
@@ -75,7 +75,7 @@ def measure_step(
         If there is no plan of a collective, or no price.
     """
     if request.box is not None and isinstance(place, Topology):
-        return measure_boxes(Boxed(request.box, place), request, placement=placement)
+        return measure_boxes(BoxSpec(request.box, place), request, placement=placement)
     if request.step is not None:
         used = 1 if isinstance(place, Fabric) else Fraction(place.degree, request.degree)
         wires = Wires.of(place, request.work.latency, request.work.bandwidth * used)
@@ -86,7 +86,7 @@ def measure_step(
 
 
 def measure_boxes(
-    boxed: Boxed, request: Request, *, placement: Placement | None = None, without: Collection[int] = ()
+    boxed: BoxSpec, request: Request, *, placement: Placement | None = None, without: Collection[int] = ()
 ) -> Measured:
     """Measure a step on boxes, without the cables of some numbers."""
     how = boxed.box, boxed.graph, boxed.split, boxed.shift, boxed.swaps

@@ -9,7 +9,7 @@ from typing import Literal
 from topodesign.base.declared import Declared, key
 from topodesign.base.units import format_excess, format_size_rounded, format_time
 from topodesign.base.wording import join_words
-from topodesign.fabrics.boxes import Boxed
+from topodesign.fabrics.boxes import BoxSpec
 from topodesign.fabrics.fabric import Fabric
 from topodesign.plans.plan import Plan
 from topodesign.pricing.mix import Share
@@ -77,7 +77,7 @@ class Offer(Declared):
     frontier: bool = False
     step: StepTime | None = None  # where the time of a training step of a model goes; None without a model
     fabric: Fabric | None = None  # boxes with all that is inside; None where nodes stand alone
-    boxed: Boxed | None = None  # which NIC of a box has which cable; None where nodes stand alone, and of rails
+    boxed: BoxSpec | None = None  # which NIC of a box has which cable; None where nodes stand alone, and of rails
     wiring: WiringPlan | None = None  # its circuits in the room; None where it is yet to be wired
     least: Fraction | None = None  # seconds of a step that none of its plans undercuts; None where ``time`` is all
     shown: bool = True  # whether it stays in the table if another takes no more of anything

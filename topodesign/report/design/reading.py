@@ -15,7 +15,7 @@ from topodesign.base.cost import keeps_port_free
 from topodesign.base.errors import FileFormatError, ParameterError, TopodesignError
 from topodesign.base.file_kinds import FileKind, expecting
 from topodesign.base.options import collect_options
-from topodesign.base.tables import Located, parse_yaml
+from topodesign.base.tables import LocatedValue, parse_yaml
 from topodesign.base.text_files import read_text
 from topodesign.base.units import as_bandwidth, as_time, read_number
 from topodesign.base.wording import suggest
@@ -71,18 +71,18 @@ def request_of(given: Mapping[str, Any]) -> Request:
         raise ParameterError(str(error).removeprefix("line 0: ")) from None
 
 
-def _locate(value: Any) -> Located:
+def _locate(value: Any) -> LocatedValue:
     """Convert an argument to the form that files have."""
     if isinstance(value, Mapping):
-        return Located({str(name): _locate(one) for name, one in value.items()}, 0)
+        return LocatedValue({str(name): _locate(one) for name, one in value.items()}, 0)
     if isinstance(value, np.ndarray) and value.ndim == 1:
         value = value.tolist()
     if isinstance(value, list | tuple | range | set):
-        return Located([_locate(one) for one in value], 0)
-    return Located(value, 0)
+        return LocatedValue([_locate(one) for one in value], 0)
+    return LocatedValue(value, 0)
 
 
-def _request(document: Located, folder: Path | None, name: str) -> Request:
+def _request(document: LocatedValue, folder: Path | None, name: str) -> Request:
     fields = Fields(document, folder)
     if "boxes" in fields and "nodes" in fields:
         fields.wrong("boxes", "there are nodes, too; give one of them")
@@ -228,16 +228,16 @@ def _mix(fields: Fields) -> Mix:
     return fields.read("workload", lambda _: read_mix(path))
 
 
-def _as_text(place: Located) -> Located:
+def _as_text(place: LocatedValue) -> LocatedValue:
     """Convert all values of a tree to text; whole numbers are sizes in bytes."""
     if isinstance(place.value, dict):
         text = {name: _as_text(one) for name, one in place.value.items()}
         if not isinstance(getattr(place.value.get("size"), "value", ""), str):
-            text["size"] = Located(f"{text['size'].value}B", place.line)
-        return Located(text, place.line)
+            text["size"] = LocatedValue(f"{text['size'].value}B", place.line)
+        return LocatedValue(text, place.line)
     if isinstance(place.value, list):
-        return Located([_as_text(one) for one in place.value], place.line)
-    return place if isinstance(place.value, str) else Located(str(place.value), place.line)
+        return LocatedValue([_as_text(one) for one in place.value], place.line)
+    return place if isinstance(place.value, str) else LocatedValue(str(place.value), place.line)
 
 
 def _inventory(fields: Fields) -> Inventory:
@@ -367,7 +367,7 @@ _MEANT = {
 _Value = TypeVar("_Value")
 
 
-def wrong_at(place: Located, what: str) -> NoReturn:
+def wrong_at(place: LocatedValue, what: str) -> NoReturn:
     """Raise the error at a place, with its line if known."""
     raise FileFormatError(f"line {place.line}: {what}" if place.line else what)
 
@@ -375,9 +375,9 @@ def wrong_at(place: Located, what: str) -> NoReturn:
 class Fields:
     """Fields of a request, with their readers."""
 
-    def __init__(self, document: Located, folder: Path | None) -> None:
+    def __init__(self, document: LocatedValue, folder: Path | None) -> None:
         self.document, self.folder = document, folder
-        self.given: dict[str, Located] = document.value
+        self.given: dict[str, LocatedValue] = document.value
         for name, value in self.given.items():
             if name in retired.FIELDS:
                 wrong_at(value, retired.describe_retired(f"field {name!r}", retired.FIELDS[name]))
@@ -398,7 +398,7 @@ class Fields:
         if name not in self.given:
             wrong_at(self.document, f"the field '{name}' is missing: {why}")
 
-    def read(self, name: str, reader: Callable[[Any], _Value], value: Located | None = None) -> _Value:
+    def read(self, name: str, reader: Callable[[Any], _Value], value: LocatedValue | None = None) -> _Value:
         """Apply a reader to a field, or to part of it."""
         place = self.given[name] if value is None else value
         if isinstance(place.value, dict | list):
@@ -413,7 +413,7 @@ class Fields:
         """Return a quantity; None if it is not given."""
         return self.read(name, reader) if name in self.given else None
 
-    def whole(self, name: str, value: Located | None = None) -> int:
+    def whole(self, name: str, value: LocatedValue | None = None) -> int:
         """Return a whole number in the range of a field."""
         return int(self.read(name, lambda said: _FIELDS[name].read(name, number_of(said)), value))
 
@@ -422,7 +422,7 @@ class Fields:
         option = _FIELDS[name]
         return self.read(name, lambda said: option.read(name, said)) if name in self.given else option.default
 
-    def items(self, name: str) -> list[Located]:
+    def items(self, name: str) -> list[LocatedValue]:
         """Return the entries of a list field; accept a single value."""
         if name not in self.given:
             return []

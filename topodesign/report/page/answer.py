@@ -12,11 +12,11 @@ from topodesign.finder.candidate import Entry
 from topodesign.finder.pareto import Pareto
 from topodesign.report.charts.chart import Chart
 from topodesign.report.charts.times import frontier_chart, times_chart
-from topodesign.report.page.details import Beside, make_plan
+from topodesign.report.page.details import Rivals, make_plan
 from topodesign.report.page.parts import Choice, Document, Facts, Listing, Plotted, Section, Summary
 from topodesign.report.page.topology import (
     MAX_WORK,
-    Priced,
+    TopologyPrice,
     describe_method,
     figures,
     headline_figures,
@@ -28,7 +28,7 @@ from topodesign.report.page.topology import (
 from topodesign.schedulers.price import price_plans
 
 
-def answer_document(found: Pareto, others: Beside | None) -> Document:
+def answer_document(found: Pareto, others: Rivals | None) -> Document:
     """Return the report on a frontier."""
     listed = Listing(_without_verdict(found), chooses=True, named=True)
     sections = [Section("Topologies worth wiring", (listed,))]
@@ -91,7 +91,7 @@ def _about(entry: Entry, bounds: tuple[Cost, ...], *, duplex: bool) -> tuple[Sum
     exchange = None if entry.all_to_all is None else (entry.all_to_all.lower, entry.all_to_all.upper)
     if entry.nodes * entry.nodes * entry.degree > MAX_WORK:
         basis = "as the catalog says; building and pricing it again takes 'topodesign evaluate'"
-        priced = Priced(entry.cost, entry.allgather, bounds, duplex, basis, exchange)
+        priced = TopologyPrice(entry.cost, entry.allgather, bounds, duplex, basis, exchange)
         links = (f"{entry.nodes * entry.degree} links, no switch",)
         return Summary(short, name, headline_figures(entry.workload, priced), links, None), (
             Section("Exact figures", (Facts(figures(entry.workload, priced)),)),
@@ -100,7 +100,7 @@ def _about(entry: Entry, bounds: tuple[Cost, ...], *, duplex: bool) -> tuple[Sum
     graph = entry.build()
     prices = price_plans(graph, True if entry.deferred else None)
     methods, pair = prices.ways[-1 if entry.deferred else 0]
-    priced = Priced(*pair, bounds, duplex, describe_method(graph, methods), exchange)
+    priced = TopologyPrice(*pair, bounds, duplex, describe_method(graph, methods), exchange)
     made = make_plan(graph)
     return (
         summary_of(graph, short, entry.workload, priced, made),

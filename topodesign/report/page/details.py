@@ -40,7 +40,7 @@ class Cabling:
 
 
 @dataclass(frozen=True)
-class Made:
+class PlanAndCabling:
     """A plan to play and the cabling; None if the topology is too large."""
 
     plan: Plan | None
@@ -48,7 +48,7 @@ class Made:
 
 
 @dataclass(frozen=True)
-class Beside:
+class Rivals:
     """A topology beside other designs."""
 
     # table, record: as ``compare`` shows them, at the sizes that were asked for
@@ -61,9 +61,9 @@ class Beside:
     bound: tuple[Fraction, ...]  # what no topology beats at these sizes
 
 
-def make_plan(graph: Topology) -> Made:
+def make_plan(graph: Topology) -> PlanAndCabling:
     """Return the plan of an allreduce and the cabling of a topology."""
-    return Made(plan_for(graph), _cabling(graph))
+    return PlanAndCabling(plan_for(graph), _cabling(graph))
 
 
 def plan_for(place: Topology | Fabric, collective: Collective | str = "allreduce") -> Plan | None:
@@ -80,12 +80,12 @@ def _cabling(graph: Topology) -> Cabling | None:
     return Cabling(len(plan.connects), sum(item.count for item in bill.items), bill.metres)
 
 
-def compare_with(first: Entry | Topology, others: Sequence[object], objective: Objective) -> Beside:
+def compare_with(first: Entry | Topology, others: Sequence[object], objective: Objective) -> Rivals:
     """Return a topology beside others, as :func:`topodesign.compare`."""
     every = compare_beside(first, others, objective, _OVER)
     asked = len(objective.work.sizes)
     told = every.first_sizes(asked)
-    return Beside(
+    return Rivals(
         told.table(),
         told.record(),
         every.workload.sizes[asked:],

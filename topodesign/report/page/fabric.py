@@ -27,8 +27,8 @@ from topodesign.report.charts.times import over_sizes
 from topodesign.report.page.details import plan_for
 from topodesign.report.page.parts import (
     Choice,
+    Diagram,
     Document,
-    Drawn,
     Fact,
     Facts,
     Figure,
@@ -69,7 +69,7 @@ def fabric_document(found: Optimum, work: Workload, name: str) -> Document:
         str(fabric),
         f"{collective}; alpha {format_time(work.alpha)}, the fabric's own bandwidths",
         f"A{'n' if collective.name[0] in 'aeiou' else ''} {collective} reaches {told.verdict}",
-        Summary(name, name, told.figures, (_amount(fabric),), Drawn(picture)),
+        Summary(name, name, told.figures, (_amount(fabric),), Diagram(picture)),
         (),
         (Choice(fabric.name, tuple(sections)),),
         0,
@@ -77,7 +77,7 @@ def fabric_document(found: Optimum, work: Workload, name: str) -> Document:
     )
 
 
-class _Told(NamedTuple):
+class _OptimumReport(NamedTuple):
     """The report on one kind of optimum alone."""
 
     verdict: str
@@ -86,7 +86,7 @@ class _Told(NamedTuple):
     first: tuple[Section, ...] = ()
 
 
-def _of_trees(found: Optimum) -> _Told:
+def _of_trees(found: Optimum) -> _OptimumReport:
     best, other = found.solution, found.best_allreduce
     rate, own = best.bandwidth, found.claims[0]
     if other is not None and other.bandwidth > rate:
@@ -94,7 +94,7 @@ def _of_trees(found: Optimum) -> _Told:
     bound = "the bottleneck" if found.proven else "cuts, in whole numbers"
     how = "max-flows in whole numbers find what binds; no schedule gets around it"
     every = [Figure(one.collective.name, format_rate(one.bandwidth), _RATE) for one in found.collectives]
-    return _Told(
+    return _OptimumReport(
         f"{format_rate(rate)}; {own}."
         + (f" {count_noun(found.trees or 0, 'tree')} per root are enough for it." if rate == best.bandwidth else ""),
         (*every[:2], Figure("Bound", format_rate(found.bound), bound)),
@@ -108,10 +108,10 @@ def _of_trees(found: Optimum) -> _Told:
     )  # fmt: skip
 
 
-def _of_flow(found: Optimum) -> _Told:
+def _of_flow(found: Optimum) -> _OptimumReport:
     cut = found.solution.cut
     proof = "a cut that all blocks have to cross" if cut else "prices of links, which no flow gets around"
-    return _Told(
+    return _OptimumReport(
         f"{format_rate(found.bandwidth)}; {found.claims[0]}.",
         (Figure(found.collective.name, format_rate(found.bandwidth), _RATE),),
         (

@@ -16,8 +16,8 @@ from topodesign.base.records import Table
 from topodesign.report.charts.chart import Number
 from topodesign.report.page.parts import (
     Commands,
+    Diagram,
     Document,
-    Drawn,
     Facts,
     Listing,
     Part,
@@ -144,7 +144,7 @@ def _summary(summary: Summary) -> str:
     ])  # fmt: skip
 
 
-def _picture(part: Drawn | Racked | None) -> str:
+def _picture(part: Diagram | Racked | None) -> str:
     if isinstance(part, Racked):
         return f"<figure><figcaption>{_broken(part.rows.title)}</figcaption>{draw_rack_rows(part.rows)}</figure>"
     return "" if part is None else _part(part, "summary-picture", None)
@@ -289,10 +289,10 @@ def _plot_part(part: Plotted, name: str) -> str:
     )
 
 
-def _moving(part: Drawn | Played, name: str) -> str:
+def _moving(part: Diagram | Played, name: str) -> str:
     """Return the placeholder of a drawing or player, which the script fills."""
-    shown = part.drawing if isinstance(part, Drawn) else part
-    kind = "drawing" if isinstance(part, Drawn) else "player"
+    shown = part.drawing if isinstance(part, Diagram) else part
+    kind = "drawing" if isinstance(part, Diagram) else "player"
     return (
         f'<figure><figcaption>{_broken(shown.title)}</figcaption><div class="{kind}" id="{name}"></div>'
         f'<p class="note">{_broken(shown.note)}</p></figure>'

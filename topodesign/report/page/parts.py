@@ -104,7 +104,7 @@ class Compact(Declared):
 
 
 @dataclass(frozen=True)
-class Drawn(Declared):
+class Diagram(Declared):
     """Nodes and links."""
 
     drawing: Drawing
@@ -213,12 +213,12 @@ class Summary(Declared):
     spec: str  # the text that rebuilds it; the name where there is none
     figures: tuple[Figure, ...]  # three figures, or four where a collective was asked for
     price: tuple[str, ...]  # what it takes, a line each
-    picture: Drawn | Racked | None  # a picture of it; null where it is too large for one
+    picture: Diagram | Racked | None  # a picture of it; null where it is too large for one
 
     KEYS = "name spec figures price picture"
 
 
-Part = Words | Facts | Listing | Plotted | Drawn | Played | Commands
+Part = Words | Facts | Listing | Plotted | Diagram | Played | Commands
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from topodesign.base.claims import Among, Of
+from topodesign.base.claims import Of, Scope
 from topodesign.base.cost import Cost
 from topodesign.base.records import Table, shorten_text
 from topodesign.base.units import format_excess, format_size, format_time
@@ -26,12 +26,12 @@ from topodesign.report.charts.links import picture_of
 from topodesign.report.charts.structure import structure_drawing
 from topodesign.report.charts.timeline import link_use_chart
 from topodesign.report.charts.times import SIZES, over_sizes
-from topodesign.report.page.details import Beside, Cabling, Made, make_plan
+from topodesign.report.page.details import Cabling, PlanAndCabling, Rivals, make_plan
 from topodesign.report.page.parts import (
     Choice,
     Commands,
+    Diagram,
     Document,
-    Drawn,
     Fact,
     Facts,
     Figure,
@@ -55,7 +55,7 @@ _MAX_DRAWN = (1100, 8800)  # nodes and links of a drawing that a browser shows a
 
 
 @dataclass(frozen=True)
-class Priced:
+class TopologyPrice:
     """What a topology costs, and what that rests on."""
 
     # reduce_scatter, allgather: their prices
@@ -79,10 +79,10 @@ class Priced:
         return Cost(self.bounds[0].steps, self.bounds[-1].bandwidth)
 
 
-def topology_document(found: Evaluation, name: str, objective: Objective, others: Beside | None) -> Document:
+def topology_document(found: Evaluation, name: str, objective: Objective, others: Rivals | None) -> Document:
     """Return the report on a topology, with a collective and rivals if any."""
     graph, work = found.topology, found.workload
-    priced = Priced(
+    priced = TopologyPrice(
         *found.cheapest,
         found.bounds,
         graph.is_duplex,
@@ -121,7 +121,7 @@ def _compute_figure(found: Evaluation, objective: Objective) -> Figure:
     return Figure(title, f"{words}{format_time(time)}", f"at least {format_time(least)}, {format_excess(time / least)}")
 
 
-def make_comparison(nodes: int, name: str, others: Beside) -> Section:
+def make_comparison(nodes: int, name: str, others: Rivals) -> Section:
     """Return the comparison: table at the given sizes, and plot over others."""
     series = [
         Series(shorten_text(title), others.sizes, times, role="other" if place else "ours")
@@ -139,13 +139,13 @@ def short_name(name: str, graph: Topology) -> str:
     return Catalog().short(name, graph.nodes, graph.degree) if name == str(graph.spec) else name
 
 
-def summary_of(graph: Topology, name: str, work: Workload, priced: Priced, made: Made) -> Summary:
+def summary_of(graph: Topology, name: str, work: Workload, priced: TopologyPrice, made: PlanAndCabling) -> Summary:
     """Return the summary of a topology: figures, wiring and a picture."""
     spec = name if graph.spec is None else str(graph.spec)
     return Summary(name, spec, headline_figures(work, priced), price_of(graph, made.cabling), find_drawing(graph, name))
 
 
-def headline_figures(work: Workload, priced: Priced) -> tuple[Figure, ...]:
+def headline_figures(work: Workload, priced: TopologyPrice) -> tuple[Figure, ...]:
     """Return what an allreduce and an all-to-all take, against the bounds."""
     cost, bound = priced.cost, priced.bound
     time, least = work.allreduce(priced.reduce_scatter, priced.allgather)[0], work.fastest(priced.bounds)[0]
@@ -184,11 +184,11 @@ def describe_method(graph: Topology, methods: tuple[str, ...]) -> str:
     return f"computed from its {len(graph.src)} links{by}, {nodes}, in whole numbers"
 
 
-def _verdict(work: Workload, priced: Priced) -> str:
+def _verdict(work: Workload, priced: TopologyPrice) -> str:
     cost, bound = priced.cost, priced.bound
     offer = [("It", cost)]
     if cost == bound:
-        return verdict_on(offer, priced.bounds[:1], work, Among.FOUND, duplex=priced.duplex)
+        return verdict_on(offer, priced.bounds[:1], work, Scope.FOUND, duplex=priced.duplex)
     time, least = work.allreduce(cost)[0], work.fastest(priced.bounds)[0]
     claims = {claim.of: claim.verdict for claim in claims_on([cost], priced.bounds, duplex=priced.duplex)}
     fewest, smallest = claims.get(Of.STEPS), claims.get(Of.FACTOR)
@@ -217,7 +217,7 @@ def _times(found: Evaluation, objective: Objective) -> Chart:
 
 
 def topology_sections(
-    graph: Topology, short: str, work: Workload, priced: Priced, made: Made, *, drawn: bool
+    graph: Topology, short: str, work: Workload, priced: TopologyPrice, made: PlanAndCabling, *, drawn: bool
 ) -> tuple[Section, ...]:
     """Return the sections on one topology, under a short name.
 
@@ -257,7 +257,7 @@ def make_picture(
     return "Links", () if picture is None else (picture,)
 
 
-def figures(work: Workload, priced: Priced) -> tuple[Fact, ...]:
+def figures(work: Workload, priced: TopologyPrice) -> tuple[Fact, ...]:
     """Return the exact cost of a topology, with bounds and their basis."""
     cost, bound = priced.cost, priced.bound
     facts = [
@@ -305,12 +305,12 @@ def _exchange(lower: Fraction, upper: Fraction | None) -> Fact:
     return Fact(name, f"{lower} to {upper}", about, "lower bound by link prices, to the flow that was found")
 
 
-def find_drawing(place: Topology | Fabric, name: str) -> Drawn | None:
+def find_drawing(place: Topology | Fabric, name: str) -> Diagram | None:
     """Return the drawing of a place called ``name``, or None if it is large."""
     if not _is_drawn(place):
         return None
     picture = picture_of(place)
-    return Drawn(replace(picture, title=f"{name}{_SHOWN.get(picture.kind, '')}"))
+    return Diagram(replace(picture, title=f"{name}{_SHOWN.get(picture.kind, '')}"))
 
 
 def _is_drawn(place: Topology | Fabric) -> bool:
@@ -328,7 +328,7 @@ def plan_fact(checked: Report) -> Fact:
     )
 
 
-def _loads(graph: Topology, plan: Plan | None, priced: Priced, name: str) -> tuple[Part, ...]:
+def _loads(graph: Topology, plan: Plan | None, priced: TopologyPrice, name: str) -> tuple[Part, ...]:
     words = Words((bottleneck_of(graph, priced),))
     if graph.nodes * len(graph.src) > MAX_WORK:
         return (words,)
@@ -337,7 +337,7 @@ def _loads(graph: Topology, plan: Plan | None, priced: Priced, name: str) -> tup
     return (words, Plotted(replace(chart, title=chart.title.replace(name_of(graph), name))), *use)
 
 
-def bottleneck_of(graph: Topology, priced: Priced) -> str:
+def bottleneck_of(graph: Topology, priced: TopologyPrice) -> str:
     """Return in words what keeps collectives from being faster."""
     cost, bound = priced.cost, priced.bound
     if cost.bandwidth == bound.bandwidth:

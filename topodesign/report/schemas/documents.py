@@ -169,7 +169,7 @@ SHAPES: dict[str, Shape | str] = {
                 "report.scheduled:OverPaths": "over paths",
                 "report.scheduled:InStages": "in stages",
                 "report.scheduled:InTimedSends": "in timed sends",
-                "report.scheduled:Several": "in timed sends of several collectives",
+                "report.scheduled:InStreams": "in timed sends of several collectives",
             },
             more=_WRITTEN,
         ),

@@ -19,7 +19,7 @@ from typing import Any
 
 from topodesign.base.declared import Declared
 from topodesign.base.errors import FileFormatError
-from topodesign.base.tables import Located, parse_yaml
+from topodesign.base.tables import LocatedValue, parse_yaml
 from topodesign.base.text_files import naming, read_text
 
 SHAPES = ("FullyConnected", "Switch")  # words for ``topology`` that are understood here
@@ -88,7 +88,7 @@ def read_network(path: Path) -> Network:
 def _only(document: dict[Any, Any], name: str) -> str:
     """Return the one value of a field: networks have one dimension."""
     located = document.get(name)
-    values = located.value if isinstance(located, Located) else None
+    values = located.value if isinstance(located, LocatedValue) else None
     if not isinstance(values, list) or len(values) != 1 or not isinstance(values[0].value, str):
         raise FileFormatError(f"{name} is to be a list of one, for the one dimension that is understood here")
     return str(values[0].value)

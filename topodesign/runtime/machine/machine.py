@@ -34,7 +34,7 @@ from topodesign.runtime.machine.proof_kernels import (
     UNREAD,
     WRITES,
     WRONGS,
-    Found,
+    FindingTable,
     Marks,
     Tellings,
     run_with_clocks,
@@ -77,7 +77,7 @@ class Names(Protocol):
 class _Run(NamedTuple):
     """A run: findings, memory, and how far all came."""
 
-    found: Found
+    found: FindingTable
     cells: Cells
     at: Ints  # the phase of every threadblock in the end
     cursor: Ints  # and the control of every line
@@ -298,11 +298,11 @@ class Machine:
         """Return what is in memory at first."""
         return Cells(self.start.values.copy(), self.start.known.copy(), self.start.flags.copy())
 
-    def _nothing_found(self) -> Found:
+    def _nothing_found(self) -> FindingTable:
         pieces = int((-(-self.columns.size.astype(np.int64) // self.piece)).sum())
         number = (pieces + len(self.runs.base)) * self.runs.launches
         rows = np.zeros((4, MAX_FINDINGS, 7), dtype=np.int64)
-        return Found(rows, np.zeros(4, dtype=np.int64), np.zeros((number + 1, 3), dtype=np.int64))
+        return FindingTable(rows, np.zeros(4, dtype=np.int64), np.zeros((number + 1, 3), dtype=np.int64))
 
     def _make_marks(self) -> Marks:
         """Return that nobody has touched any cell."""

@@ -108,7 +108,7 @@ class Tellings(NamedTuple):
     trail: Ints  # two columns
 
 
-class Found(NamedTuple):
+class FindingTable(NamedTuple):
     """Findings by group, with their number, place, actors and times."""
 
     rows: Ints
@@ -118,7 +118,7 @@ class Found(NamedTuple):
 
 
 @compile_kernel
-def _note(found: Found, group: int, kind: int, one: int, cell: int, actor: int, time: int, more: int) -> None:
+def _note(found: FindingTable, group: int, kind: int, one: int, cell: int, actor: int, time: int, more: int) -> None:
     """Keep a finding, unless there are enough of its group."""
     number = found.number[group]
     if number < found.rows.shape[1]:
@@ -219,7 +219,7 @@ def _write(
     columns: Columns,
     marks: Marks,
     tellings: Tellings,
-    found: Found,
+    found: FindingTable,
     ends: Ints,
     column: Ints,
     ranks: int,
@@ -313,7 +313,7 @@ def _hear(
 
 @compile_kernel
 def _do(
-    columns: Columns, cells: Cells, marks: Marks, tellings: Tellings, found: Found, ends: Ints, column: Ints,
+    columns: Columns, cells: Cells, marks: Marks, tellings: Tellings, found: FindingTable, ends: Ints, column: Ints,
     ranks: int, one: int, low: int, high: int, actor: int, when: int, reader: int, read_at: int, alone: bool,
     own: Clocks, launch: int, learned: Clocks,
 ) -> None:  # fmt: skip
@@ -544,7 +544,7 @@ def run_with_clocks(
     tellings: Tellings,
     clock: Clocks,
     column: Ints,
-    found: Found,
+    found: FindingTable,
     piece: int,
     at: Ints,
     cursor: Ints,

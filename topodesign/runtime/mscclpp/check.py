@@ -154,7 +154,7 @@ def _chunks(plan: ExecutionPlan, collective: Collective) -> int:
     return chunks if fits and buffer_chunks(collective, ranks, chunks) == (gpu.inputs, gpu.outputs) else 0
 
 
-class Prepared:
+class PreparedPlan:
     """A plan with the buffers of its ranks, ready to run.
 
     ``least``: a chunk has a multiple of so many cells. ``launches`` of it decide for any number; ``cell`` are bytes.
@@ -204,7 +204,7 @@ class Prepared:
         return first(found())
 
 
-def prepare(plan: ExecutionPlan, root: int | None = None) -> Prepared:
+def prepare(plan: ExecutionPlan, root: int | None = None) -> PreparedPlan:
     """Return a plan ready to run, with fitting buffers."""
     collective = names()[plan.collective]
     if collective.rooted and root is None:
@@ -212,9 +212,9 @@ def prepare(plan: ExecutionPlan, root: int | None = None) -> Prepared:
     return _prepare_rooted(plan, collective, root)
 
 
-def _prepare_rooted(plan: ExecutionPlan, collective: Collective, root: int | None) -> Prepared:
+def _prepare_rooted(plan: ExecutionPlan, collective: Collective, root: int | None) -> PreparedPlan:
     scratch, chunks = [gpu.scratch for gpu in plan.gpus], _chunks(plan, collective)
-    return Prepared(plan, Layout(collective, chunks, scratch, inplace=plan.inplace, root=root))
+    return PreparedPlan(plan, Layout(collective, chunks, scratch, inplace=plan.inplace, root=root))
 
 
 def _root(plan: ExecutionPlan, collective: Collective) -> int:

@@ -21,14 +21,14 @@ from topodesign.plans.flow_ops import concatenate, reverse
 from topodesign.plans.measure import cost_claim, flow_claim
 from topodesign.plans.plan import Plan
 from topodesign.plans.step_ops import prune
-from topodesign.schedulers.baselines.messages import Made, Path, Router
+from topodesign.schedulers.baselines.messages import FormulaRounds, Path, Router
 from topodesign.schedulers.method import Method, Request, fabric_root, plan_rounds, spec_of, tree_plan
 from topodesign.topology.topology import IntArray, Topology
 
 FORWARD = (ALLGATHER, ALL_TO_ALL, BROADCAST, SCATTER)
 """Collectives that are made as they are; the others are the duals of these, backwards in time."""
 
-Maker = Callable[[Topology, Collective], Made]
+Maker = Callable[[Topology, Collective], FormulaRounds]
 """Makes the collectives that a baseline makes as they are, with their root, on a topology of nodes alone."""
 
 
@@ -79,7 +79,7 @@ def _in_rounds(request: Request, name: str, make: Maker, forward: Sequence[Colle
     return replace(plan, claim=cost_claim(cost))
 
 
-def _movement(topology: Topology, collective: Collective, make: Maker, forward: Sequence[Collective]) -> Made:
+def _movement(topology: Topology, collective: Collective, make: Maker, forward: Sequence[Collective]) -> FormulaRounds:
     """Return one movement, directly or as its time-reversed dual.
 
     Where that adds up, a node that passes a partial sum on adds its own to it, so that nothing goes a way twice.
@@ -87,7 +87,7 @@ def _movement(topology: Topology, collective: Collective, make: Maker, forward: 
     if collective.like(*forward):
         return make(topology, collective)
     rounds, formula = make(topology if topology.is_duplex else topology.transpose(), collective.dual)
-    return Made(reverse(prune(rounds) if collective.reduces else rounds), formula)
+    return FormulaRounds(reverse(prune(rounds) if collective.reduces else rounds), formula)
 
 
 class Tree(NamedTuple):

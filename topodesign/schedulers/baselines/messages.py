@@ -21,7 +21,7 @@ from topodesign.pricing.closed_form import distances
 from topodesign.topology.topology import IntArray, Topology
 
 
-class Made(NamedTuple):
+class FormulaRounds(NamedTuple):
     """Rounds and their formula cost, None if it does not apply."""
 
     rounds: Flow
@@ -55,7 +55,7 @@ def deliveries(collective: Collective, nodes: int) -> tuple[IntArray, IntArray, 
 
 def in_rounds(
     topology: Topology, collective: Collective, parts: Iterable[Part], count: int, volume: Fraction, *, units: int = 1
-) -> Made:
+) -> FormulaRounds:
     """Return messages in rounds, each starting after the previous one.
 
     Parts are columns (round, src, dst, block, lo, hi), rounds from 1 on, as
@@ -70,7 +70,7 @@ def in_rounds(
     links = topology.link_index(src, dst)
     if links.min() >= 0:
         rounds = build_steps(collective, topology, units, count, [(at, src, dst, block, lo, hi)])
-        return Made(rounds, formula(topology, count, volume) if topology.capacity[links].max() == 1 else None)
+        return FormulaRounds(rounds, formula(topology, count, volume) if topology.capacity[links].max() == 1 else None)
     router = Router(topology)
     pairs, pair = np.unique((at * topology.nodes + src) * topology.nodes + dst, return_inverse=True)
     widths = np.zeros(len(pairs), dtype=np.int64)
@@ -92,7 +92,7 @@ def in_rounds(
     start = np.cumsum(longest)
     place = first[pair][row] + hop
     columns = (start[at - 1][row] + hop + 1, hops[place, 0], hops[place, 1], block[row], lo[row], hi[row])
-    return Made(build_steps(collective, topology, units, int(start[-1]), [columns]), None)
+    return FormulaRounds(build_steps(collective, topology, units, int(start[-1]), [columns]), None)
 
 
 def queue_messages(topology: Topology, collective: Collective, messages: Sequence[tuple[Path, int]]) -> Flow:

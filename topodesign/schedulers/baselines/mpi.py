@@ -32,11 +32,18 @@ from topodesign.fabrics.fabric import Fabric
 from topodesign.plans.build import Part
 from topodesign.schedulers.baselines.baseline import Ranks, baseline
 from topodesign.schedulers.baselines.cycles import link_disjoint_cycles, shortest_tour
-from topodesign.schedulers.baselines.messages import Made, Router, deliveries, formula, in_rounds, queue_messages
+from topodesign.schedulers.baselines.messages import (
+    FormulaRounds,
+    Router,
+    deliveries,
+    formula,
+    in_rounds,
+    queue_messages,
+)
 from topodesign.topology.topology import Topology
 
 
-def direct(topology: Topology, collective: Collective) -> Made:
+def direct(topology: Topology, collective: Collective) -> FormulaRounds:
     """Return all messages at once, each over its own route.
 
     The cost is alpha + beta M/N, with beta the time of a byte on a link.
@@ -54,7 +61,7 @@ def stars(fabric: Fabric, root: int | None) -> list[Ranks]:
     return [Ranks(one, 1, [(one, other) for other in fabric.compute if other != one]) for one in roots]
 
 
-def send_spread_out(topology: Topology, collective: Collective) -> Made:
+def send_spread_out(topology: Topology, collective: Collective) -> FormulaRounds:
     """Return messages that queue at every link.
 
     On a complete graph this takes one step and costs alpha + beta M/N.
@@ -68,10 +75,10 @@ def send_spread_out(topology: Topology, collective: Collective) -> Made:
     rounds = queue_messages(topology, collective, [(ways[pairs[at]], block[at]) for at in order])
     alone = rounds.steps == 1 and topology.capacity.max() == 1
     volume = Fraction(1, collective.shards(topology.nodes))
-    return Made(rounds, formula(topology, 1, volume) if alone else None)
+    return FormulaRounds(rounds, formula(topology, 1, volume) if alone else None)
 
 
-def pairwise(topology: Topology, collective: Collective) -> Made:
+def pairwise(topology: Topology, collective: Collective) -> FormulaRounds:
     """Return N - 1 rounds with one message per node.
 
     The cost is (N-1) alpha + (N-1)/N beta M.
@@ -84,7 +91,7 @@ def pairwise(topology: Topology, collective: Collective) -> Made:
     return in_rounds(topology, collective, [(at, src, dst, block, 0, 1)], nodes - 1, Fraction(nodes - 1, nodes))
 
 
-def linear(topology: Topology, collective: Collective) -> Made:
+def linear(topology: Topology, collective: Collective) -> FormulaRounds:
     """Return N - 1 rounds of one message each.
 
     The cost is (N-1)(alpha + beta M) for a broadcast and (N-1)(alpha + beta M/N) for a scatter.
@@ -117,7 +124,7 @@ def _node_of(rank: int, nodes: int, root: int) -> int:
     return (rank + root) % nodes if nodes & (nodes - 1) else rank ^ root
 
 
-def binomial(topology: Topology, collective: Collective) -> Made:
+def binomial(topology: Topology, collective: Collective) -> FormulaRounds:
     """Return a binomial-tree collective in K = ceil(log2 N) rounds.
 
     The cost is K (alpha + beta M) for a broadcast and K alpha + (N-1)/N beta M for a scatter.
@@ -131,7 +138,7 @@ def binomial(topology: Topology, collective: Collective) -> Made:
     return in_rounds(topology, collective, rows, steps, volume)
 
 
-def bruck(topology: Topology, collective: Collective) -> Made:
+def bruck(topology: Topology, collective: Collective) -> FormulaRounds:
     """Return an allgather or all-to-all in K=ceil(log2 N) rounds.
 
     In round k + 1 of an allgather node i sends to i - 2^k all blocks that it has, as many as are lacking there:
@@ -157,7 +164,7 @@ def bruck(topology: Topology, collective: Collective) -> Made:
     return in_rounds(topology, collective, parts, steps, Fraction(blocks, nodes))
 
 
-def recursive_doubling(topology: Topology, collective: Collective) -> Made:
+def recursive_doubling(topology: Topology, collective: Collective) -> FormulaRounds:
     """Return the allgather of N = 2^K nodes by recursive doubling.
 
     The cost is K alpha + (N-1)/N beta M.
@@ -174,7 +181,7 @@ def recursive_doubling(topology: Topology, collective: Collective) -> Made:
     return in_rounds(topology, collective, parts, steps, Fraction(nodes - 1, nodes))
 
 
-def scatter_allgather(topology: Topology, collective: Collective) -> Made:
+def scatter_allgather(topology: Topology, collective: Collective) -> FormulaRounds:
     """Return a broadcast by scatter and allgather in sequence.
 
     It takes ceil(log2 N) + N - 1 rounds and costs (ceil(log2 N) + N - 1) alpha + 2 (N-1)/N beta M.

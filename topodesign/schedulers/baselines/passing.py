@@ -103,7 +103,7 @@ class Roads:
         return np.stack(way, axis=1)
 
 
-class Moved(NamedTuple):
+class LegBlocks(NamedTuple):
     """Blocks carried by a leg in one step, per message."""
 
     part: int
@@ -112,7 +112,7 @@ class Moved(NamedTuple):
     blocks: NDArray[np.bool_]
 
 
-def _spread_blocks(roads: Roads, parts: Parts, only: int | None) -> Iterator[Moved]:
+def _spread_blocks(roads: Roads, parts: Parts, only: int | None) -> Iterator[LegBlocks]:
     """Yield moved blocks by part and step, optionally of one node.
 
     A message carries what its sender has when the step begins and its receiver lacks, each block once: where a scheme
@@ -131,7 +131,7 @@ def _spread_blocks(roads: Roads, parts: Parts, only: int | None) -> Iterator[Mov
                         target = send.target[leg.src]
                         new = before[leg.src] & ~held[target]
                         held[target] |= new
-                    yield Moved(part, step, leg, new)
+                    yield LegBlocks(part, step, leg, new)
 
 
 def _check(topology: Topology, name: str) -> None:

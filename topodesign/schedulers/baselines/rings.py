@@ -21,11 +21,11 @@ from topodesign.plans.step_ops import rescale
 from topodesign.pricing.closed_form import distances
 from topodesign.schedulers.baselines.baseline import Ranks, baseline
 from topodesign.schedulers.baselines.cycles import Cycle, link_disjoint_cycles, shortest_tour
-from topodesign.schedulers.baselines.messages import Made, Path, Router, formula
+from topodesign.schedulers.baselines.messages import FormulaRounds, Path, Router, formula
 from topodesign.topology.topology import IntArray, Topology
 
 
-def ring(topology: Topology, collective: Collective) -> Made:
+def ring(topology: Topology, collective: Collective) -> FormulaRounds:
     """Return an allgather over R link-disjoint rings.
 
     Each ring carries 1/R of every block.
@@ -42,7 +42,7 @@ def ring(topology: Topology, collective: Collective) -> Made:
         count = len(cycles)
         cost = formula(topology, nodes - 1, Fraction(nodes - 1, nodes * count))
         walks = [list(zip(one, [*one[1:], one[0]], strict=True)) for one in cycles]
-        return Made(around(topology, collective, walks), cost if topology.capacity.max() == 1 else None)
+        return FormulaRounds(around(topology, collective, walks), cost if topology.capacity.max() == 1 else None)
     router = Router(topology)
     tour = shortest_tour(router.distance)
     tours = [tour, (tour[0], *tour[:0:-1])] if topology.is_duplex else [tour]
@@ -50,7 +50,7 @@ def ring(topology: Topology, collective: Collective) -> Made:
     for one in tours:
         pairs = list(zip(one, [*one[1:], one[0]], strict=True))
         ways.append(router.paths(pairs, [1] * len(pairs)))
-    return Made(around(topology, collective, ways), None)
+    return FormulaRounds(around(topology, collective, ways), None)
 
 
 def around(topology: Topology, collective: Collective, walks: Sequence[Sequence[Path]]) -> Flow:
@@ -99,7 +99,7 @@ def chains(fabric: Fabric, root: int | None) -> list[Ranks]:
     return found
 
 
-def hierarchical(topology: Topology, collective: Collective) -> Made:
+def hierarchical(topology: Topology, collective: Collective) -> FormulaRounds:
     """Return an allgather over two levels of rings.
 
     This is BlueConnect with two sides.
@@ -112,7 +112,7 @@ def hierarchical(topology: Topology, collective: Collective) -> Made:
     )
 
 
-def blueconnect(topology: Topology, collective: Collective) -> Made:
+def blueconnect(topology: Topology, collective: Collective) -> FormulaRounds:
     """Return an allgather over rings along all sides of a grid.
 
     On a fabric the boxes are one side.
@@ -124,7 +124,7 @@ def blueconnect(topology: Topology, collective: Collective) -> Made:
     return _level_rings(topology, None, "blueconnect needs a grid of alike rows, such as a torus or a product")
 
 
-def _level_rings(topology: Topology, count: int | None, refusal: str) -> Made:
+def _level_rings(topology: Topology, count: int | None, refusal: str) -> FormulaRounds:
     """Return an allgather along the grid sides, last side first.
 
     Of a side p with R rings that share no link, (p-1) steps, and (p-1)/R times the blocks of all sides after it: in all
@@ -138,10 +138,10 @@ def _level_rings(topology: Topology, count: int | None, refusal: str) -> Made:
     units = math.lcm(*(one.rounds.units for one in along))
     rounds = gather_grid(topology, sides, [tuple(range(len(sides)))], [rescale(one.rounds, units) for one in along])
     if any(one.formula is None for one in along):
-        return Made(rounds, None)
+        return FormulaRounds(rounds, None)
     each = enumerate(zip(sides, along, strict=True), start=1)
     blocks = [Fraction((side - 1) * math.prod(sides[after:]), one.rounds.units) for after, (side, one) in each]
-    return Made(rounds, formula(topology, rounds.steps, sum(blocks, Fraction(0)) / topology.nodes))
+    return FormulaRounds(rounds, formula(topology, rounds.steps, sum(blocks, Fraction(0)) / topology.nodes))
 
 
 Order = tuple[int, ...]  # of the sides of a grid, or of the dimensions of a product

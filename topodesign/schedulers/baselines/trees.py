@@ -20,7 +20,7 @@ from topodesign.plans.flow import Flow
 from topodesign.plans.flow_ops import concatenate
 from topodesign.plans.plan import Plan
 from topodesign.schedulers.baselines.baseline import Ranks, baseline, rate_of
-from topodesign.schedulers.baselines.messages import Made
+from topodesign.schedulers.baselines.messages import FormulaRounds
 from topodesign.schedulers.baselines.rings import box_tours
 from topodesign.schedulers.method import Method, Request, fabric_root, tree_plan
 from topodesign.topology.topology import Topology
@@ -101,7 +101,7 @@ def _tree(order: list[int]) -> Ranks:
     return Ranks(order[0], 1, edges)
 
 
-def multitree(topology: Topology, collective: Collective) -> Made:
+def multitree(topology: Topology, collective: Collective) -> FormulaRounds:
     """Return an allgather over trees grown step by step.
 
     In every step the trees take turns, one node each, until none can grow: a node joins from the first node of the tree
@@ -142,7 +142,7 @@ def multitree(topology: Topology, collective: Collective) -> Made:
         if len(rows) == before:
             raise DisconnectedError(f"not all nodes can be reached from node {growing[0]}")
     at, src, dst, block = np.array(rows, dtype=np.int64).T
-    return Made(build_steps(collective, topology, 1, step, [(at, src, dst, block, 0, 1)]), None)
+    return FormulaRounds(build_steps(collective, topology, 1, step, [(at, src, dst, block, 0, 1)]), None)
 
 
 def _next(

@@ -11,7 +11,7 @@ from typing import ClassVar, Literal, Unpack
 
 from topodesign.base.arguments import as_choice, as_integer, as_path
 from topodesign.base.atomic import write_directory
-from topodesign.base.claims import Among, Claim, Of, Proof
+from topodesign.base.claims import Claim, Of, Proof, Scope
 from topodesign.base.declared import Declared, Keys, key
 from topodesign.base.errors import ParameterError
 from topodesign.base.options import read, takes
@@ -337,6 +337,6 @@ def _rooms(nodes: int, degree: int, teams: tuple[tuple[int, ...], ...], *, duple
 def claim_time(time: Fraction, least: Fraction) -> Claim:
     """Return the claim of a time against a counting bound."""
     if time > least:
-        return Claim(Of.TIME, time, Among.CIRCUITS, Proof.NONE, least)
+        return Claim(Of.TIME, time, Scope.CIRCUITS, Proof.NONE, least)
     by = "counting hops and what steps reach, for every number of topologies"
-    return Claim(Of.TIME, time, Among.CIRCUITS, Proof.BOUND, least, by)
+    return Claim(Of.TIME, time, Scope.CIRCUITS, Proof.BOUND, least, by)

@@ -74,7 +74,7 @@ class Part(NamedTuple):
         return reverse(timed) if self.backwards else timed
 
 
-class Made(NamedTuple):
+class BoundedSends(NamedTuple):
     """Synthesised sends with their bound."""
 
     timed: Flow  # a send for every use of a link
@@ -84,7 +84,7 @@ class Made(NamedTuple):
     copies: int = 1  # how many copies of one part it is made of
 
 
-def synthesize(request: Request, wires: Network, collective: Collective, units: int) -> Made:
+def synthesize(request: Request, wires: Network, collective: Collective, units: int) -> BoundedSends:
     """Return the best sends found for a collective.
 
     Each block has ``units`` units. The links may be those of switches.
@@ -101,7 +101,7 @@ def synthesize(request: Request, wires: Network, collective: Collective, units: 
     timed = symmetric(wires, collective, symmetry, units=units, size=request.size, seed=request.seed or 0)
     bound = bound_symmetric(wires.merging if _merges(request, wires, units) else wires, collective, units, symmetry)
     group = wires.topology.nodes // len(np.unique(symmetry.represented_by))
-    copied = Made(timed, bound, 1, copies=group)
+    copied = BoundedSends(timed, bound, 1, copies=group)
     if request.symmetric or int(timed.end.max(initial=0)) <= bound:
         return copied
     made = _make_sends(request, wires, collective, units)
@@ -110,7 +110,7 @@ def synthesize(request: Request, wires: Network, collective: Collective, units: 
     return copied._replace(bound=max(bound, made.bound))
 
 
-def _make_sends(request: Request, wires: Network, collective: Collective, units: int) -> Made:
+def _make_sends(request: Request, wires: Network, collective: Collective, units: int) -> BoundedSends:
     """Return the fastest sends, with chunks merged or along trees.
 
     Several chunks that are sent as one from the start, as fewer parts of a block, are other sends than those merged
@@ -144,7 +144,7 @@ def _merges(request: Request, wires: Network, units: int) -> bool:
     return units > 1 and request.tick is None and not wires.topology.switches
 
 
-def _whole(request: Request, wires: Network, collective: Collective, units: int) -> Made:
+def _whole(request: Request, wires: Network, collective: Collective, units: int) -> BoundedSends:
     """Return the sends of a collective, each of one chunk."""
     topology, merges = wires.topology, _merges(request, wires, units)
     network = through_switches(wires) if topology.switches else wires
@@ -170,7 +170,7 @@ def _whole(request: Request, wires: Network, collective: Collective, units: int)
     return made
 
 
-def _best(request: Request, part: Part, chunks: Chunks | None = None) -> Made:
+def _best(request: Request, part: Part, chunks: Chunks | None = None) -> BoundedSends:
     """Return the best result of several seeds, with a bound."""
     chunks, seed = part.chunks() if chunks is None else chunks, request.seed or 0
     alone = bool(np.all(chunks.goal != EVERYONE))
@@ -211,10 +211,10 @@ def _best(request: Request, part: Part, chunks: Chunks | None = None) -> Made:
     if not part.relays:
         best = repair_sends(part.network, chunks, best, seed, enough=bound)
     least = part.bound(chunks) if part.merges else bound
-    return Made(part.make_flow(best, request.size), least, tried)
+    return BoundedSends(part.make_flow(best, request.size), least, tried)
 
 
-def _append_half(request: Request, made: Made, part: Part, collective: Collective) -> Made:
+def _append_half(request: Request, made: BoundedSends, part: Part, collective: Collective) -> BoundedSends:
     """Return an allreduce with its second half after the first."""
     first, network = made.timed, part.network
     link = network.wires.link_index(first.src, first.dst)
@@ -231,7 +231,7 @@ def _append_half(request: Request, made: Made, part: Part, collective: Collectiv
     bound = max(made.bound, part.bound(part.chunks()))
     if collective == ALLREDUCE:
         bound = max(bound, bound_of_sums(part.network.merging if part.merges else part.network, chunks.number))
-    return Made(timed, bound, max(made.tries, second.tries))
+    return BoundedSends(timed, bound, max(made.tries, second.tries))
 
 
 def best_of(

@@ -18,7 +18,7 @@ from topodesign.graphs.expansions.line import line
 from topodesign.search.state import LEFT, WORTHWHILE, SearchState
 from topodesign.search.strategies.strategy import Draw, Strategy, gap_in_steps
 from topodesign.search.target import Target
-from topodesign.search.thinned_lines import GOOD, Thinned, bases_of_lines, without_nodes
+from topodesign.search.thinned_lines import GOOD, ThinnedDigraph, bases_of_lines, without_nodes
 
 _FURTHER = 2  # how many more nodes than needed a base of line graphs may have
 _LOST = 0.01  # what the nodes that are missing cost, as a rule
@@ -57,7 +57,7 @@ def _base_sizes(target: Target) -> list[Target]:
 def _search(state: SearchState, target: Target, draw: Draw) -> float:
     """Delete nodes of line graphs to the next multiple of the degree."""
     nodes, degree = target.size
-    best: dict[int, Thinned] = {}
+    best: dict[int, ThinnedDigraph] = {}
     for one in _iterate_thinned(state, target, (nodes - 1) // degree * degree + 1, draw.seed):
         left = one.topology.nodes
         if left not in best or one.cost.bandwidth < best[left].cost.bandwidth:
@@ -71,13 +71,13 @@ def _search(state: SearchState, target: Target, draw: Draw) -> float:
     return gain
 
 
-def _likely(one: Thinned, bound: Cost) -> Cost:
+def _likely(one: ThinnedDigraph, bound: Cost) -> Cost:
     """Return a likely final cost."""
     steps, bandwidth = one.cost.steps, one.cost.bandwidth
     return one.cost if steps <= _TIGHT else Cost(steps, bound.bandwidth + (bandwidth - bound.bandwidth) * LEFT)
 
 
-def _iterate_thinned(state: SearchState, target: Target, fewest: int, seed: int) -> Iterator[Thinned]:
+def _iterate_thinned(state: SearchState, target: Target, fewest: int, seed: int) -> Iterator[ThinnedDigraph]:
     """Yield the topologies made of bases of the first useful size."""
     steps = _steps(state, target)
     if steps is None:

@@ -120,7 +120,7 @@ def demand_flow(
     mark = np.zeros(len(topology.src), dtype=np.int64) if costs is None else np.array(costs, dtype=np.int64)
     _check_reachable(topology, sources, demand, allowed)
     classes = equitable_classes(topology, sources, demand, mark, allowed=allowed, limits=limits)
-    small = Reduced(topology, sources, demand, classes, allowed=allowed, limits=limits, most=most)
+    small = ClassProgram(topology, sources, demand, classes, allowed=allowed, limits=limits, most=most)
     time, flow, prices, potentials = small.fastest()
     small.check(flow, time)
     small.check_bound(prices, potentials, time)
@@ -196,7 +196,7 @@ def traffic_time(
     return TrafficTime(flow.bound, flow.time)
 
 
-class Reduced:
+class ClassProgram:
     """Linear program over classes."""
 
     def __init__(

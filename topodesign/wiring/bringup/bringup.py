@@ -70,7 +70,7 @@ class Line(Declared):
 
 
 @dataclass(frozen=True, slots=True)
-class Reached(Declared):
+class RoutedHost(Declared):
     """Host with its own addresses."""
 
     host: str  # its name
@@ -111,7 +111,7 @@ class Bringup(Result):
 
     plan: WiringPlan
     lines: tuple[Line, ...]
-    hosts: tuple[Reached, ...]
+    hosts: tuple[RoutedHost, ...]
     ring: tuple[str, ...] | None
     joined: bool
     options: dict[str, Any]
@@ -264,7 +264,7 @@ def bringup(plan: WiringLike, **options: Unpack[BringupOptions]) -> Bringup:
         )
         for (cable, a, here, b, there), (first, second), (first6, second6) in zip(joined, pairs, pairs6, strict=True)
     )
-    hosts = tuple(map(Reached, wiring.hosts, own, own6))
+    hosts = tuple(map(RoutedHost, wiring.hosts, own, own6))
     found = Bringup(wiring, lines, hosts, None, joined=False, options=known)
     ring = ring_of(found.neighbours)
     if ring is None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from topodesign.wiring.bringup.bringup import NODE, Bringup, Point, Reached, bare
+from topodesign.wiring.bringup.bringup import NODE, Bringup, Point, RoutedHost, bare
 
 MEETING_PORT = 29500  # where ranks of PyTorch meet by default
 
@@ -25,7 +25,7 @@ fi
 """
 
 
-def write_host(path: Path, found: Bringup, host: Reached) -> None:
+def write_host(path: Path, found: Bringup, host: RoutedHost) -> None:
     """Write the directory of a host."""
     path.mkdir()
     (path / "networkd").mkdir()
@@ -36,7 +36,7 @@ def write_host(path: Path, found: Bringup, host: Reached) -> None:
         (path / name).write_text(text, encoding="utf-8", newline="\n")
 
 
-def apply(found: Bringup, host: Reached) -> str:
+def apply(found: Bringup, host: RoutedHost) -> str:
     """Return the ``ip`` commands as a script that can run again."""
     points = _points(found, host)
     lines = [
@@ -58,7 +58,7 @@ def apply(found: Bringup, host: Reached) -> str:
     return "\n".join(lines) + "\n" + (_FORWARD.format(names=names) if names else "")
 
 
-def sysctl(found: Bringup, host: Reached) -> str:
+def sysctl(found: Bringup, host: RoutedHost) -> str:
     """Return the kernel settings."""
     rows = [
         "# hosts forward for those that share no cable; they answer on the cable that is asked for, and there alone"
@@ -72,7 +72,7 @@ def sysctl(found: Bringup, host: Reached) -> str:
     return "\n".join(rows) + "\n"
 
 
-def networkd(found: Bringup, host: Reached) -> dict[str, str]:
+def networkd(found: Bringup, host: RoutedHost) -> dict[str, str]:
     """Return systemd-networkd files by name, for /etc/systemd/network."""
     own = [f"Address={address}" for address in _list_lines(host)]
     files = {
@@ -97,7 +97,7 @@ def networkd(found: Bringup, host: Reached) -> dict[str, str]:
     return files
 
 
-def netplan(found: Bringup, host: Reached) -> str:
+def netplan(found: Bringup, host: RoutedHost) -> str:
     """Return the netplan file, for /etc/netplan."""
     rows = ["network:", "  version: 2", "  renderer: networkd"]
     points = _points(found, host)
@@ -123,7 +123,7 @@ def netplan(found: Bringup, host: Reached) -> str:
     return "\n".join(rows) + "\n"
 
 
-def environment(found: Bringup, host: Reached) -> str:
+def environment(found: Bringup, host: RoutedHost) -> str:
     """Return a host's job variables, as a file to source."""
     points = _points(found, host)
     meet = found.options["management"] or NODE
@@ -194,13 +194,13 @@ def _devices(points: list[Point]) -> Iterator[str]:
         yield 'if [ -n "$devices" ]; then export NCCL_IB_HCA="=$(echo $devices | tr " " ,)"; fi'
 
 
-def _points(found: Bringup, host: Reached) -> list[Point]:
+def _points(found: Bringup, host: RoutedHost) -> list[Point]:
     return [here for _, here, _ in found.ends[host.host]]
 
 
-def _list_lines(one: Reached | Point) -> list[str]:
+def _list_lines(one: RoutedHost | Point) -> list[str]:
     return [one.address, *([one.ipv6] if one.ipv6 else [])]
 
 
-def _source(host: Reached, to: str) -> str:
+def _source(host: RoutedHost, to: str) -> str:
     return bare(host.ipv6 if ":" in to else host.address)

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Annotated, Literal, TypedDict, get_args
 
-from topodesign.base.options import Choice, Option, PathOf, Text, Whole
+from topodesign.base.options import Choice, Option, PathOf, Text, WholeKind
 
 RoutesTo = Literal["hosts", "all", "none"]
 ROUTES: tuple[RoutesTo, ...] = get_args(RoutesTo)
@@ -17,12 +17,16 @@ class BringupOptions(TypedDict, total=False):
     ]
     subnet: Annotated[
         int,
-        Option("Length of the subnet that each cable has, such as 30, 31 or 24.", Whole(16, 31), 30, metavar="BITS"),
+        Option(
+            "Length of the subnet that each cable has, such as 30, 31 or 24.", WholeKind(16, 31), 30, metavar="BITS"
+        ),
     ]
     ipv6: Annotated[
         str | None, Option("IPv6 network, such as fd64::/48, that each cable has a /64 of beside.", metavar="NETWORK")
     ]
-    mtu: Annotated[int, Option("Bytes of the largest packet on a cable.", Whole(1280, 65535), 9000, metavar="BYTES")]
+    mtu: Annotated[
+        int, Option("Bytes of the largest packet on a cable.", WholeKind(1280, 65535), 9000, metavar="BYTES")
+    ]
     interfaces: Annotated[
         str | Path | None,
         Option(

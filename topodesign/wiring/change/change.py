@@ -17,7 +17,7 @@ from topodesign.base.claims import Proof
 from topodesign.base.errors import InfeasibleError, ParameterError
 from topodesign.base.wording import count_noun
 from topodesign.topology.topology import IntArray, Topology
-from topodesign.wiring.change.fields import MAX_EXHAUSTED, Found, Problem
+from topodesign.wiring.change.fields import MAX_EXHAUSTED, Placement, Problem
 from topodesign.wiring.change.patches import Change, Patches, make_topology
 from topodesign.wiring.change.relabel import most_kept, relabel
 from topodesign.wiring.plan.cabling import count_lanes
@@ -86,7 +86,7 @@ class _Search:
         if own is not None and own.mode == plan.mode and {c.a.panel for c in own.connects} <= set(wiring.field):
             self._give(own)
 
-    def place_hosts(self, hosts: Sequence[str]) -> tuple[Found, int, Proof]:
+    def place_hosts(self, hosts: Sequence[str]) -> tuple[Placement, int, Proof]:
         """Return panel groups for given hosts, and the proven limit.
 
         The limit is the maximum number of patches that can stay.
@@ -95,13 +95,13 @@ class _Search:
         found, searched = self.problem.search_all(self._place_groups(place), swaps=False)
         return found, found.kept if searched else self.problem.could_keep(place), _by(searched=searched)
 
-    def free(self) -> tuple[Found, int, Proof]:
+    def free(self) -> tuple[Placement, int, Proof]:
         """Return hosts and panel groups, and the proven limit.
 
         The limit is the maximum number of patches that can stay.
         """
         options, most, proof = self._orders()
-        found: list[Found] = []
+        found: list[Placement] = []
         refused: list[InfeasibleError] = []
         for place in dict.fromkeys(map(self._place, options)):
             if found and self.problem.could_keep(place) <= max(one.kept for one in found):
@@ -172,7 +172,7 @@ class _Search:
             raise refused[0]
         return changes, most, proof
 
-    def change(self, found: Found, most: int) -> Change:
+    def change(self, found: Placement, most: int) -> Change:
         """Return the change to given hosts and panel groups.
 
         ``most`` is the maximum number of patches that can stay.
@@ -187,7 +187,7 @@ class _Search:
         at_least = max(links.total(), len(self.plan.connects)) - most
         return self.wiring.make_change(self.wanted, hosts, made, at_least)
 
-    def _place_groups(self, place: tuple[int, ...]) -> Found:
+    def _place_groups(self, place: tuple[int, ...]) -> Placement:
         problem = self.problem
         needed = problem.count_needed()
         for node, host in enumerate(self.hosts[number] for number in place[: self.wanted.nodes]):
@@ -221,7 +221,7 @@ class _Search:
         options += [self.own.hosts] if self.own is not None and set(self.own.hosts) <= set(self.hosts) else []
         return options, most // (2 if plan.mode == "duplex" else 1), proof
 
-    def _plan_anew(self, refused: InfeasibleError) -> Found:
+    def _plan_anew(self, refused: InfeasibleError) -> Placement:
         """Return hosts and panel groups of a new plan."""
         room = replace(self.plan.inventory, cabling=self.plan.fixed)
         try:

@@ -301,7 +301,7 @@ def _gains(fields: Fields, places: Places, x: int | np.int64, y: int | np.int64)
     return gain
 
 
-class Labelled(NamedTuple):
+class LabelledLinks(NamedTuple):
     """Links by end: of node u, ``start[u]`` to ``start[u + 1]``."""
 
     start: Ints
@@ -311,7 +311,9 @@ class Labelled(NamedTuple):
 
 
 @tier_kernel(lambda have, want, kind, place, first, seed: 10 * len(have.near) * len(want.near) // max(len(place), 1))
-def spread_nodes(have: Labelled, want: Labelled, kind: Ints, place: Ints, first: tuple[int, int], seed: Masks) -> int:
+def spread_nodes(
+    have: LabelledLinks, want: LabelledLinks, kind: Ints, place: Ints, first: tuple[int, int], seed: Masks
+) -> int:
     """Place nodes one by one, keeping most links each time.
 
     Returns how many links are kept.

@@ -45,7 +45,7 @@ _CELLS = 2**24
 _PATHS = 2**23  # links to place, times hosts, up to which fields are found from the patches although others are known
 
 
-class Found(NamedTuple):
+class Placement(NamedTuple):
     """Hosts, panel groups and number of kept patches.
 
     ``place`` also has the hosts that are no nodes, at the end.
@@ -117,7 +117,7 @@ class Problem:
 
     def place_groups(
         self, place: Sequence[int], *, seed: int, given: Sequence[IntArray] = (), first: Sequence[int] = ()
-    ) -> Found | None:
+    ) -> Placement | None:
         """Return panel groups that keep many patches, or None.
 
         ``given`` are fields that may do; ``first`` numbers the patches in the order in which they are to stay.
@@ -137,7 +137,7 @@ class Problem:
                 return options[-1]
         return max(options, key=lambda one: one.kept, default=None)
 
-    def improve(self, found: Found, most: int, *, seed: int) -> Found:
+    def improve(self, found: Placement, most: int, *, seed: int) -> Placement:
         """Improve hosts and panel groups jointly.
 
         ``most`` is the limit of kept patches.
@@ -157,11 +157,11 @@ class Problem:
             place = best.place
         return best
 
-    def _spread_hosts(self, found: Found, seed: int) -> tuple[int, ...]:
+    def _spread_hosts(self, found: Placement, seed: int) -> tuple[int, ...]:
         """Return other hosts, with many links on patches."""
         hosts = len(self.room)
 
-        def ends(links: IntArray) -> kernels.Labelled:
+        def ends(links: IntArray) -> kernels.LabelledLinks:
             one, other, field = links.reshape(-1, 3).T
             way = 2 * field + (not self.duplex)
             both = [np.column_stack((one, other, 2 * field)), np.column_stack((other, one, way))]
@@ -171,7 +171,7 @@ class Problem:
         want = ends(np.column_stack((self.nodes, found.field)))
         return spread_hosts(have, want, self.kind, found.place, seed=seed)
 
-    def search_all(self, found: Found, *, swaps: bool) -> tuple[Found, bool]:
+    def search_all(self, found: Placement, *, swaps: bool) -> tuple[Placement, bool]:
         """Search all panel groups, and with ``swaps`` all orders.
 
         Returns the best, and whether the search was complete.
@@ -197,7 +197,7 @@ class Problem:
                     branches[0] = limit = tried
                     kept = kernels.search(self._state(place, None), self.twin, found.kept, branches, best)
             if kept > found.kept:
-                found = Found(place, best, kept)
+                found = Placement(place, best, kept)
             if branches[0] < 0:
                 return found, False
             left -= limit - int(branches[0])
@@ -257,7 +257,7 @@ class Problem:
             np.add.at(used, (end, field), 1)
         return bool(np.all(used <= room))
 
-    def _from_patches(self, place: Sequence[int], seed: int, first: Sequence[int]) -> Found | None:
+    def _from_patches(self, place: Sequence[int], seed: int, first: Sequence[int]) -> Placement | None:
         """Return panel groups starting from kept patches, or None."""
         waiting: dict[int, list[int]] = defaultdict(list)
         for link, pair in reversed(list(enumerate(self._pairs(place).tolist()))):
@@ -271,7 +271,7 @@ class Problem:
         state = self._state(place, self._around(place, field, seed))
         if kernels.place_all(state, np.array([2 * seed + 1], dtype=np.uint64)) >= 0:
             return None
-        return Found(tuple(place), state.field, int(state.kept[0]))
+        return Placement(tuple(place), state.field, int(state.kept[0]))
 
     def _around(self, place: Sequence[int], field: IntArray, seed: int) -> IntArray:
         """Return panel groups that also place unplaced links.
@@ -312,7 +312,7 @@ class Problem:
         field = self.fields_of(zip(src.tolist(), dst.tolist(), part.tolist(), strict=True))
         return [] if field is None else [field]
 
-    def _turn_groups(self, place: Sequence[int], field: IntArray, seed: int) -> Found:
+    def _turn_groups(self, place: Sequence[int], field: IntArray, seed: int) -> Placement:
         most = self.could_keep(place)
         proposals = _TURNED // max(len(self.room), 2**8)
         proposals = min(proposals, proposals * _FEWER * most // max(len(self.nodes), 1))
@@ -337,7 +337,7 @@ class Problem:
         seed: int,
         swaps: bool,
         enough: int,
-    ) -> Found:
+    ) -> Placement:
         """Exchange hosts and panel groups by annealing.
 
         A proposal that loses k patches is accepted with probability ``(q / kernels.ONE) ** k``, q falling from
@@ -364,22 +364,22 @@ class Problem:
         best = np.empty(len(self.nodes), dtype=np.int64), np.empty(nodes, dtype=np.int64)
         random = np.array([2 * seed + 1], dtype=np.uint64)
         kept = kernels.improve(state, places, proposals, swaps, warmth, random, best, enough)
-        return Found(tuple(best[1].tolist()), best[0], int(kept))
+        return Placement(tuple(best[1].tolist()), best[0], int(kept))
 
 
-def label_links(nodes: int, links: IntArray) -> kernels.Labelled:
+def label_links(nodes: int, links: IntArray) -> kernels.LabelledLinks:
     """Return links by end, from rows of labelled links.
 
     Rows are a node, the other end and a label; every link is listed from both ends.
     """
     rows, count = np.unique(links.reshape(-1, 3), axis=0, return_counts=True)
-    return kernels.Labelled(
+    return kernels.LabelledLinks(
         np.searchsorted(rows[:, 0], np.arange(nodes + 1)), rows[:, 1].copy(), rows[:, 2].copy(), count
     )
 
 
 def spread_hosts(
-    have: kernels.Labelled, want: kernels.Labelled, kind: IntArray, place: Sequence[int], *, seed: int
+    have: kernels.LabelledLinks, want: kernels.LabelledLinks, kind: IntArray, place: Sequence[int], *, seed: int
 ) -> tuple[int, ...]:
     """Return hosts with many links between linked hosts.
 

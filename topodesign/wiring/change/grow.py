@@ -23,7 +23,7 @@ from topodesign.wiring.plan.planner import lanes_needed, make_plan
 
 
 @dataclass(frozen=True)
-class Moved:
+class MovedWiring:
     """Wiring in another site."""
 
     plan: WiringPlan  # what stays of it, over all fixed cables that there will be
@@ -103,7 +103,7 @@ def with_names_of(old: Inventory, room: Inventory) -> tuple[Inventory, dict[str,
     return renamed, devices | racks
 
 
-def in_room(plan: WiringPlan, inventory: Inventory, wanted: Topology, own: WiringPlan | None = None) -> Moved:
+def in_room(plan: WiringPlan, inventory: Inventory, wanted: Topology, own: WiringPlan | None = None) -> MovedWiring:
     """Return a wiring in another site, for a topology.
 
     If possible, the cabling is that of ``own``, a plan of the topology.
@@ -130,7 +130,7 @@ def in_room(plan: WiringPlan, inventory: Inventory, wanted: Topology, own: Wirin
 
 def with_cables_moved(
     plan: WiringPlan, inventory: Inventory, wanted: Topology, *, seed: int
-) -> tuple[Moved, WiringPlan]:
+) -> tuple[MovedWiring, WiringPlan]:
     """Return a wiring with moved fixed cables, and a plan.
 
     Fixed cables stay if their ends are still wanted.
@@ -146,7 +146,7 @@ def with_cables_moved(
     return replace(found, laid=laid, drawn=drawn, moved=moved), fresh
 
 
-def _move_wiring(plan: WiringPlan, room: Inventory, names: Sequence[str], cabled: tuple[Fixed, ...]) -> Moved:
+def _move_wiring(plan: WiringPlan, room: Inventory, names: Sequence[str], cabled: tuple[Fixed, ...]) -> MovedWiring:
     """Return a wiring over other fixed cabling."""
     there = set(cabled)
     stay = tuple(connect for connect in plan.connects if {connect.a, connect.b} <= there)
@@ -154,7 +154,7 @@ def _move_wiring(plan: WiringPlan, room: Inventory, names: Sequence[str], cabled
     before = WiringPlan(room, make_topology(names, stay), tuple(names), plan.mode, stay, cabled)
     old = set(plan.fixed)
     laid = tuple(one for one in cabled if one not in old)
-    return Moved(before, lost, laid, tuple(one for one in plan.fixed if one not in there))
+    return MovedWiring(before, lost, laid, tuple(one for one in plan.fixed if one not in there))
 
 
 def _select_staying(room: Inventory, fixed: tuple[Fixed, ...]) -> tuple[Fixed, ...]:

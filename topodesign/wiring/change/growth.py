@@ -53,7 +53,7 @@ _FROM_CATALOG = 4
 
 
 @dataclass(frozen=True)
-class Grown(Declared):
+class GrowthOption(Declared):
     """Topology for more nodes."""
 
     entry: Entry  # the topology with its price and times; nodes that there were come first, where others were inserted
@@ -92,8 +92,8 @@ class Growth(Answer):
 
     plan: WiringPlan  # the wiring that there is
     question: Question
-    topologies: tuple[Grown, ...]  # none is both slower (for the first question) and needs more moves than another
-    candidates: tuple[Grown, ...] = ()  # your own that are not among these
+    topologies: tuple[GrowthOption, ...]  # none is both slower (for the first question) and of more moves than another
+    candidates: tuple[GrowthOption, ...] = ()  # your own that are not among these
     runners_up: RunnersUp | None = None  # what comes next to the fastest, where that was asked for
 
     KEYS = (
@@ -206,7 +206,7 @@ def grow(
     own = sources.as_candidates(as_several("candidates", candidates), nodes, degree, duplex=asked.duplex)
     known = _find_known(asked)
     todo = [*known, *(entry for one in own if (entry := measure(one, asked)) is not None)]
-    found: list[Grown] = []
+    found: list[GrowthOption] = []
     for number, entry in enumerate(todo):
         tell(progress, number / (len(todo) + 1))
         one = room.place(entry, seed)
@@ -258,7 +258,7 @@ class GrowingSite:
         hosts = [*plan.hosts, *(f" {place}" for place in range(nodes - self.old))]
         self.existing = make_topology(hosts, plan.connects)
 
-    def place(self, entry: Entry, seed: int) -> Grown | None:
+    def place(self, entry: Entry, seed: int) -> GrowthOption | None:
         """Return the change to a topology in a room with enough hosts, or None."""
         try:
             room = extend_room(self.plan.inventory, self.nodes, entry.topology.degree).inventory
@@ -266,9 +266,9 @@ class GrowingSite:
             change = fewest_moves(moved.plan, entry.topology, seed=seed)
         except InfeasibleError:
             return None
-        return Grown(entry, change.moves, change.at_least)
+        return GrowthOption(entry, change.moves, change.at_least)
 
-    def find_inserted(self, asked: Question, seed: int) -> list[Grown]:
+    def find_inserted(self, asked: Question, seed: int) -> list[GrowthOption]:
         """Return the fastest insertion of nodes per lane share.
 
         The share is that of their lanes connected to each other.
@@ -329,18 +329,18 @@ def _find_taken(ends: list[int], bad: Callable[[int], object]) -> int | None:
     return None
 
 
-def _find_fastest(room: GrowingSite, share: Fraction, asked: Question, seed: int) -> Grown | None:
+def _find_fastest(room: GrowingSite, share: Fraction, asked: Question, seed: int) -> GrowthOption | None:
     """Return the fastest insertion of nodes with a lane share."""
     more = f", {100 * share}% of their lanes joined" if share else ""
     name = f"{count_noun(room.nodes - room.old, 'node')} inserted{more}"
     rng = np.random.default_rng(seed)
-    found: list[Grown] = []
+    found: list[GrowthOption] = []
     for _ in range(_TRIES):
         made = room.insert_nodes(share, rng)
         if made is None:
             continue
         entry = measure(Candidate(name, "inserted", made[0]), asked, "bounds" if asked.objective.exchanges else None)
-        found += [] if entry is None else [Grown(entry, made[1], 0)]
+        found += [] if entry is None else [GrowthOption(entry, made[1], 0)]
     if not found:
         return None
     best = min(found, key=lambda one: one.entry.times)

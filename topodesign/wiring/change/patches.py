@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
-from topodesign.base.claims import Among, Claim, Of, Proof
+from topodesign.base.claims import Claim, Of, Proof, Scope
 from topodesign.base.declared import Declared, key
 from topodesign.base.errors import InfeasibleError
 from topodesign.topology.topology import Topology
@@ -168,7 +168,7 @@ class Change(Declared):
             by = (
                 "all orders of the hosts were searched" if proof is Proof.SEARCH else "no order of the hosts keeps more"
             )
-        among = Among.PLACED_CHANGES if self.placed else Among.CHANGES
+        among = Scope.PLACED_CHANGES if self.placed else Scope.CHANGES
         if self.fewest:
             return Claim(Of.MOVES, self.moves, among, proof, self.at_least, by)
         return Claim(Of.MOVES, self.moves, among, Proof.NONE, self.at_least)

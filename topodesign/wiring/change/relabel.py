@@ -11,7 +11,7 @@ from topodesign.base.errors import ParameterError
 from topodesign.topology.automorphisms import find_automorphisms
 from topodesign.topology.isomorphism import isomorphism
 from topodesign.topology.topology import IntArray, Topology
-from topodesign.wiring.change.field_kernels import Labelled
+from topodesign.wiring.change.field_kernels import LabelledLinks
 from topodesign.wiring.change.fields import label_links, spread_hosts
 from topodesign.wiring.change.relabel_kernels import ONE, Matrix, anneal, exhaust
 from topodesign.wiring.plan.decompose import unit_links, without_loops
@@ -92,7 +92,7 @@ def _anneal(
     have, want = both
     nodes = len(have)
 
-    def labels(topology: Topology) -> Labelled:
+    def labels(topology: Topology) -> LabelledLinks:
         arcs = np.column_stack(unit_links(topology))
         return label_links(nodes, np.concatenate([np.insert(arcs[:, ::way], 2, way, axis=1) for way in (1, -1)]))
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from topodesign.base.arguments import as_integer, as_seed
-from topodesign.base.claims import Among, Claim, fastest_of
+from topodesign.base.claims import Claim, Scope, fastest_of
 from topodesign.base.declared import key
 from topodesign.base.errors import InfeasibleError, ParameterError
 from topodesign.base.progress import iterate_with_progress
@@ -22,7 +22,7 @@ from topodesign.fabrics.places import as_topology
 from topodesign.topology.library import TopologyLike
 from topodesign.topology.topology import Topology
 from topodesign.wiring.change.change import fewest_moves
-from topodesign.wiring.change.grow import Moved, in_room, with_cables_moved, with_names_of
+from topodesign.wiring.change.grow import MovedWiring, in_room, with_cables_moved, with_names_of
 from topodesign.wiring.change.patches import Change, as_simplex
 from topodesign.wiring.change.stages import Stage, stages, with_less_way
 from topodesign.wiring.change.strength import is_told
@@ -330,7 +330,7 @@ def change_wiring(
     room = None if inventory is None else as_inventory(inventory)
     room, renamed = (None, {}) if room is None else with_names_of(before.inventory, room)
     elsewhere = () if room is None else _find_moved_racks(before.inventory, room)
-    moved = Moved(before, (), (), ())
+    moved = MovedWiring(before, (), (), ())
     try:
         if room is not None or topology.nodes > len({fixed.host for fixed in before.fixed}):
             moved = in_room(before, before.inventory if room is None else room, topology, own)
@@ -370,11 +370,11 @@ def _grow_topology(plan: WiringPlan, nodes: int, inventory: Inventory | None) ->
     words = f"{nodes} hosts: {nearest.name}, {count_noun(cost.steps, 'step')}, {format_factor(cost.bandwidth)}"
     if fastest.spec != nearest.name:
         other = next(one for one in found.topologies if one.entry is fastest)
-        words += f"; {fastest_of(Among.FOUND)}, {other.name}, needs {count_noun(other.moves, 'move')} ('pareto --near')"
+        words += f"; {fastest_of(Scope.FOUND)}, {other.name}, needs {count_noun(other.moves, 'move')} ('pareto --near')"
     return words, nearest.topology
 
 
-def _list_kept_hosts(moved: Moved, nodes: int, own: WiringPlan | None) -> tuple[str, ...]:
+def _list_kept_hosts(moved: MovedWiring, nodes: int, own: WiringPlan | None) -> tuple[str, ...]:
     """Return the hosts to keep as nodes."""
     if own is not None:
         return own.hosts
@@ -387,7 +387,7 @@ def _list_kept_hosts(moved: Moved, nodes: int, own: WiringPlan | None) -> tuple[
 
 
 def _shorten_walks(
-    moved: Moved,
+    moved: MovedWiring,
     change: Change,
     found: tuple[Stage, ...],
     hosts: Sequence[str] | None,

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Literal, Unpack
 
 from topodesign.base.arguments import as_seed
-from topodesign.base.claims import Among, Claim, Of, Proof
+from topodesign.base.claims import Claim, Of, Proof, Scope
 from topodesign.base.declared import key
 from topodesign.base.errors import InfeasibleError, ParameterError
 from topodesign.base.options import read, takes
@@ -119,7 +119,7 @@ class WiringCheck(Result):
         """Claim on the minimum number of patches; empty if no repair follows."""
         if not self.repair.moves:
             return ()
-        claim = replace(self.repair.claim, of=Of.PATCHES, among=Among.REPAIRS)
+        claim = replace(self.repair.claim, of=Of.PATCHES, among=Scope.REPAIRS)
         if not self.certain:
             claim = replace(claim, proof=Proof.NONE, bound=None, by="not all is known of what was seen")
         return (claim,)

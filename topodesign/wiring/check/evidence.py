@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 from topodesign.base.errors import FileFormatError
 from topodesign.wiring.check.names import KnownNames, is_address, sort_key
-from topodesign.wiring.check.outputs import Neighbour, Told
+from topodesign.wiring.check.outputs import Neighbour, NeighbourOutput
 from topodesign.wiring.inventory.devices import Lane
 from topodesign.wiring.plan.plan import WiringPlan
 
@@ -90,7 +90,7 @@ class Observed:
         return not (self.sightings or silent or self.unclear or self.outsiders or self.inferred)
 
 
-def place_neighbours(path: Path, told: Told, plan: WiringPlan, names: KnownNames) -> Observed:
+def place_neighbours(path: Path, told: NeighbourOutput, plan: WiringPlan, names: KnownNames) -> Observed:
     """Return the observations of hosts, with lanes resolved by name.
 
     Parameters
@@ -139,7 +139,7 @@ class _Entry(NamedTuple):
 class _Placing:
     """Resolver from neighbour entries to observations."""
 
-    def __init__(self, path: Path, told: Told, plan: WiringPlan, names: KnownNames) -> None:
+    def __init__(self, path: Path, told: NeighbourOutput, plan: WiringPlan, names: KnownNames) -> None:
         self.plan, self.known = plan, names
         self.told = told
         self.hosts: set[str] = set()

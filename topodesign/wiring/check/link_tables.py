@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from topodesign.base.errors import FileFormatError
-from topodesign.base.tables import Located, csv_rows, parse_yaml, read_named_columns
-from topodesign.wiring.check.outputs import Neighbour, Told
+from topodesign.base.tables import LocatedValue, csv_rows, parse_yaml, read_named_columns
+from topodesign.wiring.check.outputs import Neighbour, NeighbourOutput
 
 COLUMNS = ("host", "port", "neighbour_host", "neighbour_port")
 LINK_ENDINGS = (".yml", ".yaml")
@@ -25,7 +25,7 @@ _Cable = tuple[str, str, str, str]
 """Host and port of one end, host and port of the other."""
 
 
-def read_link_table(text: str) -> Told:
+def read_link_table(text: str) -> NeighbourOutput:
     """Read a CSV of neighbours or cables, depending on its header."""
     rows = csv_rows(text)
     head = [cells for _, (_, cells) in zip(range(_MAX_HEADS), rows, strict=False)]
@@ -42,10 +42,10 @@ def read_link_table(text: str) -> Told:
         hosts.append(host)
         if chassis or port:
             entries.append(Neighbour(host, interface, chassis, (port,), None))
-    return Told(entries, hosts)
+    return NeighbourOutput(entries, hosts)
 
 
-def read_containerlab(text: str) -> Told:
+def read_containerlab(text: str) -> NeighbourOutput:
     """Read the links of a containerlab topology.
 
     Each link has two endpoints ``NODE:INTERFACE``.
@@ -62,17 +62,19 @@ def read_containerlab(text: str) -> Told:
     return _both_ways(cables)
 
 
-def _field(value: Located, name: str) -> Located:
+def _field(value: LocatedValue, name: str) -> LocatedValue:
     if not isinstance(value.value, dict) or name not in value.value:
         raise FileFormatError(f"line {value.line}: '{name}' is missing; expected topology: links: of containerlab")
-    found: Located = value.value[name]
+    found: LocatedValue = value.value[name]
     return found
 
 
-def _both_ways(cables: Sequence[_Cable]) -> Told:
+def _both_ways(cables: Sequence[_Cable]) -> NeighbourOutput:
     """Return neighbours in both directions of every cable."""
     ways = [way for a, p, b, q in cables for way in ((a, p, b, q), (b, q, a, p))]
-    return Told([Neighbour(a, p, b, (q,), None) for a, p, b, q in ways], list(dict.fromkeys(way[0] for way in ways)))
+    return NeighbourOutput(
+        [Neighbour(a, p, b, (q,), None) for a, p, b, q in ways], list(dict.fromkeys(way[0] for way in ways))
+    )
 
 
 def _cut_sheet(cells: Sequence[str]) -> tuple[tuple[int, int, int | None], ...]:

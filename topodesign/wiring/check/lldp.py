@@ -21,7 +21,7 @@ from topodesign.base.text_files import read_text
 from topodesign.base.units import Quantity, as_bandwidth
 from topodesign.wiring.check.link_tables import COLUMNS, LINK_ENDINGS, read_containerlab, read_link_table
 from topodesign.wiring.check.names import sort_key
-from topodesign.wiring.check.outputs import TEXT_ENDINGS, Neighbour, Told, age_of, read_output
+from topodesign.wiring.check.outputs import TEXT_ENDINGS, Neighbour, NeighbourOutput, age_of, read_output
 from topodesign.wiring.inventory.answers import PER_RACK, SITE
 from topodesign.wiring.inventory.devices import LANES, Connector, Host, Port
 
@@ -97,7 +97,7 @@ def _ports(interfaces: list[str]) -> list[tuple[str, Connector]]:
     return [(port, next(known for known in LANES if LANES[known] >= lanes.get(port, 1))) for port in ports]
 
 
-def read_neighbours(path: Path) -> Told:
+def read_neighbours(path: Path) -> NeighbourOutput:
     """Return all neighbours and the reporting hosts.
 
     Hosts have the names of their files or rows.
@@ -117,7 +117,9 @@ def read_neighbours(path: Path) -> Told:
     return told
 
 
-def neighbours_of_files(files: Sequence[Path], read: Callable[[Path], Told] | None = None) -> Told:
+def neighbours_of_files(
+    files: Sequence[Path], read: Callable[[Path], NeighbourOutput] | None = None
+) -> NeighbourOutput:
     """Return the neighbours in files, and the reporting hosts.
 
     A file's name gives its host, except for files of whole fabrics.
@@ -145,10 +147,10 @@ def neighbours_of_files(files: Sequence[Path], read: Callable[[Path], Told] | No
             faults += told.faults
     if unread and not hosts:
         raise FileFormatError(next(iter(unread.values())))
-    return Told(entries, hosts, unread, faults)
+    return NeighbourOutput(entries, hosts, unread, faults)
 
 
-def read_neighbour_file(path: Path) -> Told:
+def read_neighbour_file(path: Path) -> NeighbourOutput:
     """Read one file of neighbours in any supported format."""
     ending = path.suffix.lower()
     with expecting(path, FileKind.NEIGHBOURS):
@@ -158,7 +160,7 @@ def read_neighbour_file(path: Path) -> Told:
             return read_containerlab(read_text(path, LINK_ENDINGS))
         text = read_text(path, ENDINGS)
         if ending == ".json":
-            return Told(list(_from_json(path.stem, text)), [path.stem])
+            return NeighbourOutput(list(_from_json(path.stem, text)), [path.stem])
         if not text.strip():
             raise FileFormatError("an empty file")
         return read_output(path.stem, text)

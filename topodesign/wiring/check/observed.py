@@ -22,7 +22,7 @@ from topodesign.wiring.check.light import LIGHT_FILE, Power, light_files, read_p
 from topodesign.wiring.check.link_tables import LINK_ENDINGS
 from topodesign.wiring.check.lldp import ENDINGS, neighbours_of_files, read_neighbours
 from topodesign.wiring.check.names import KnownNames
-from topodesign.wiring.check.outputs import Neighbour, Told
+from topodesign.wiring.check.outputs import Neighbour, NeighbourOutput
 from topodesign.wiring.inventory.devices import Lane
 from topodesign.wiring.inventory.interfaces import read_interfaces
 from topodesign.wiring.plan.plan import WiringPlan
@@ -127,7 +127,7 @@ def read_link_tests(path: str | Path, plan: WiringPlan, names: KnownNames | None
     return place_neighbours(path, told, plan, names or known_names(plan))
 
 
-def _read_link_test(path: Path) -> Told:
+def _read_link_test(path: Path) -> NeighbourOutput:
     """Read a link test: neighbours by port, and faults."""
     with expecting(path, FileKind.LINK_TEST):
         document = parse_json(read_text(path, (".json",)))
@@ -140,4 +140,4 @@ def _read_link_test(path: Path) -> Told:
             known = False
         if not known or document.get("link test") != 1:
             raise FileFormatError("this is not what link_test.py prints")
-        return Told(entries, [host], faults=faults)
+        return NeighbourOutput(entries, [host], faults=faults)

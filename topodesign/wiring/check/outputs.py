@@ -36,7 +36,7 @@ class Neighbour(NamedTuple):
     identity: str = ""  # the address of the chassis, by which it may be known where it tells no name
 
 
-class Told(NamedTuple):
+class NeighbourOutput(NamedTuple):
     """Parsed neighbours, their hosts, unread files and faults."""
 
     entries: list[Neighbour]
@@ -45,7 +45,7 @@ class Told(NamedTuple):
     faults: Sequence[str] = ()  # what link tests found that is not as written
 
 
-def read_output(host: str, text: str) -> Told:
+def read_output(host: str, text: str) -> NeighbourOutput:
     """Return the neighbours in a program's output.
 
     They are those of ``host`` if the output concerns one host alone.
@@ -68,7 +68,7 @@ def age_of(text: str) -> int | None:
     return ((days * 24 + hours) * 60 + minutes) * 60 + seconds
 
 
-def _from_lldpctl(host: str, text: str) -> Told:
+def _from_lldpctl(host: str, text: str) -> NeighbourOutput:
     entries = []
     for part in re.split(r"^Interface:", text, flags=re.MULTILINE)[1:]:
         head, _, body = part.partition("\n")
@@ -79,7 +79,7 @@ def _from_lldpctl(host: str, text: str) -> Told:
         name = said.get("SysName") or _after_type(said["ChassisID"])
         ports = (_after_type(said["PortID"]), said.get("PortDescr", ""))
         entries.append(Neighbour(host, interface, name, ports, age_of(head), _after_type(said["ChassisID"])))
-    return Told(entries, [host])
+    return NeighbourOutput(entries, [host])
 
 
 def _after_type(text: str) -> str:
@@ -90,7 +90,7 @@ _KEYVALUE = re.compile(r"^lldp\.(.+?)\.((?:via|rid|age|chassis|port)[^=\n]*)=(.*
 _KINDS = ("mac", "ifname", "local", "ip", "ifalias", "unhandled")  # of names that lldpctl tells
 
 
-def _from_keyvalue(host: str, text: str) -> Told:
+def _from_keyvalue(host: str, text: str) -> NeighbourOutput:
     found: list[tuple[str, dict[str, str]]] = []
     for name, key, value in _KEYVALUE.findall(text):
         if key == "via":
@@ -104,10 +104,10 @@ def _from_keyvalue(host: str, text: str) -> Told:
         if not chassis or not ports:
             raise FileFormatError(f"interface '{name[:40]}': chassis and port of a neighbour are missing")
         entries.append(Neighbour(host, name, chassis[0], ports, age_of(said.get("age", "")), chassis[-1]))
-    return Told(entries, [host])
+    return NeighbourOutput(entries, [host])
 
 
-def _from_table(host: str, text: str) -> Told:
+def _from_table(host: str, text: str) -> NeighbourOutput:
     lines = iter(text.splitlines())
     head = next(line for line in lines if _TABLE.match(line))
     columns = [match.span() for match in re.finditer(r"-+", next(lines, ""))]
@@ -122,10 +122,10 @@ def _from_table(host: str, text: str) -> Told:
         row = {name: line[a:b].strip() for name, (a, b) in zip(names, columns, strict=True)}
         ports = (row["RemotePortID"], row.get("RemotePortDescr", ""))
         entries.append(Neighbour(host, row["LocalPort"], row["RemoteDevice"], ports, None))
-    return Told(entries, [host])
+    return NeighbourOutput(entries, [host])
 
 
-def _from_xml(host: str, text: str) -> Told:
+def _from_xml(host: str, text: str) -> NeighbourOutput:
     entries = []
     for interface in parse_xml(text, "lldp", "lldpctl -f xml").iter("interface"):
         name = interface.get("name", "")
@@ -136,7 +136,7 @@ def _from_xml(host: str, text: str) -> Told:
         ports = ((port.findtext("id") or "").strip(), (port.findtext("descr") or "").strip())
         said = (chassis.findtext("name") or "").strip() or identity
         entries.append(Neighbour(host, name, said, ports, age_of(interface.get("age", "")), identity))
-    return Told(entries, [host])
+    return NeighbourOutput(entries, [host])
 
 
 _NETWORKCTL = re.compile(
@@ -146,7 +146,7 @@ _NETWORKCTL = re.compile(
 )
 
 
-def _from_networkctl(host: str, text: str) -> Told:
+def _from_networkctl(host: str, text: str) -> NeighbourOutput:
     head = _NETWORKCTL.search(text)
     if head is None:
         raise FileFormatError("the line LINK, CHASSIS ID, SYSTEM NAME, CAPS, PORT ID is missing")
@@ -159,7 +159,7 @@ def _from_networkctl(host: str, text: str) -> Told:
         row = {name: "" if cell in {"n/a", "-"} else cell for name, cell in row.items()}
         ports = (row["port"], row.get("descr", ""))
         entries.append(Neighbour(host, row["link"], row["name"], ports, None, row["id"]))
-    return Told(entries, [host])
+    return NeighbourOutput(entries, [host])
 
 
 def _spans(head: re.Match[str]) -> Iterator[tuple[str, tuple[int, int]]]:
@@ -174,7 +174,7 @@ _OF_HOSTS = re.compile(
 _PDSH = re.compile(r"^([A-Za-z0-9][\w.-]*): ?(.*)$")
 
 
-def _from_pdsh(_: str, text: str) -> Told:
+def _from_pdsh(_: str, text: str) -> NeighbourOutput:
     """Read the lines of each host in pdsh output."""
     parts: dict[str, list[str]] = {}
     for number, line in enumerate(text.splitlines(), 1):
@@ -193,7 +193,7 @@ def _from_pdsh(_: str, text: str) -> Told:
             hosts += told.hosts
     if not hosts:
         raise FileFormatError(next(iter(unread.values())))
-    return Told(entries, hosts, unread)
+    return NeighbourOutput(entries, hosts, unread)
 
 
 class _Port(NamedTuple):
@@ -211,7 +211,7 @@ _NODE = re.compile(r'(Ca|Switch|Rt)\s+(\d+)\s+"([^"]+)"\s*#\s*"([^"]*)"')
 _LINK_LINE = re.compile(r'\[(\d+)\](?:\([0-9a-fA-F]+\))?\s+"([^"]+)"\[(\d+)\]')
 
 
-def _from_ibnetdiscover(_: str, text: str) -> Told:
+def _from_ibnetdiscover(_: str, text: str) -> NeighbourOutput:
     nodes: dict[str, tuple[str, str]] = {}
     adapters: dict[str, str] = {}  # ports of each
     links: list[tuple[str, str, str, str]] = []
@@ -242,7 +242,7 @@ _PAIR = re.compile(
 )
 
 
-def _from_port_pairs(_: str, text: str) -> Told:
+def _from_port_pairs(_: str, text: str) -> NeighbourOutput:
     """Read ``ibnetdiscover -p``: one port and its peer per line."""
     links = []
     for found in _PAIR.finditer(text):
@@ -258,7 +258,7 @@ _INFO = re.compile(
 )
 
 
-def _from_iblinkinfo(_: str, text: str) -> Told:
+def _from_iblinkinfo(_: str, text: str) -> NeighbourOutput:
     """Read ``iblinkinfo``: one block per device, one line per port."""
     links = []
     adapters = {match[2] for line in text.splitlines() if (match := _BLOCK.match(line)) and match[1] == "CA"}
@@ -277,7 +277,7 @@ def _ib_port(name: str, number: str) -> _Port:
     return _Port(host, device.strip() or "port", number)
 
 
-def _of_adapters(links: Iterable[_Link]) -> Told:
+def _of_adapters(links: Iterable[_Link]) -> NeighbourOutput:
     """Return the neighbours of channel adapters.
 
     A device of one port is the interface, of several each port is a lane of it.
@@ -296,13 +296,13 @@ def _of_adapters(links: Iterable[_Link]) -> Told:
         for here, there, _ in links
         if there is not None
     ]
-    return Told(entries, list(dict.fromkeys(here.host for here, *_ in links)))
+    return NeighbourOutput(entries, list(dict.fromkeys(here.host for here, *_ in links)))
 
 
 _TOPO_LINK = re.compile(r"\s+(\S+)\s+(?:-\S*)?->\s+(\S+)\s+(\S+)\s+(\S+)\s*(?:#.*)?")
 
 
-def _from_topo(_: str, text: str) -> Told:
+def _from_topo(_: str, text: str) -> NeighbourOutput:
     links: dict[_Link, None] = {}
     here: str | None = None
     for number, line in enumerate(text.splitlines(), 1):
@@ -329,7 +329,7 @@ def _topo_port(host: str, text: str) -> _Port:
 
 
 _TABLE = re.compile(r"^LocalPort\s+RemoteDevice\s+RemotePortID", re.MULTILINE)
-_OUTPUTS: tuple[tuple[re.Pattern[str], Callable[[str, str], Told]], ...] = (
+_OUTPUTS: tuple[tuple[re.Pattern[str], Callable[[str, str], NeighbourOutput]], ...] = (
     (re.compile(r"\A\s*<(?:\?xml|lldp\b)"), _from_xml),
     (_OF_HOSTS, _from_pdsh),
     (_NETWORKCTL, _from_networkctl),

@@ -12,7 +12,7 @@ from topodesign.base.cost import Cost
 from topodesign.base.declared import Declared, key
 from topodesign.base.errors import DisconnectedError, ParameterError
 from topodesign.base.records import Result
-from topodesign.pricing.repricing import Priced, price_topology
+from topodesign.pricing.repricing import PricedTopology, price_topology
 from topodesign.topology.automorphisms import Links, find_symmetry, link_classes
 from topodesign.topology.topology import IntArray, Topology
 from topodesign.wiring.change.patches import make_topology
@@ -300,7 +300,7 @@ class _Pricer:
 
     def __init__(self, whole: Topology) -> None:
         self.whole = whole
-        self.ways: tuple[Priced, ...] = ()
+        self.ways: tuple[PricedTopology, ...] = ()
         colours = np.zeros(whole.nodes, dtype=np.int64)
         if dearer(whole, whole.degree) is not None:
             forth = price_topology(whole)
@@ -326,7 +326,7 @@ class _Pricer:
         return len(nodes), Cost(costs[0].steps, max(cost.bandwidth for cost in costs))
 
 
-def _looks(way: Priced) -> IntArray:
+def _looks(way: PricedTopology) -> IntArray:
     """Return symmetry invariants of nodes (rows): loads, distance counts."""
     farthest = int(way.distance.max())
     layers = [np.bincount(row, minlength=farthest + 1) for row in way.distance]

@@ -63,7 +63,7 @@ class Host:
     name: Annotated[str, fields.Text("name, different from all other hosts and panels", note=None)]
     site: Annotated[str, fields.Text("site of the rack", default="", note=None)]
     rack: Annotated[str, fields.Text("rack", note=None)]
-    unit: Annotated[int, fields.Whole("rack unit", default=1, note=None)]
+    unit: Annotated[int, fields.WholeNumber("rack unit", default=1, note=None)]
     ports: Annotated[tuple[Port, ...], fields.Entries("ports", of_kind=Port, note=None)]
     pod: Annotated[str, fields.Text("part of the room; a panel can be limited to some pods")] = ""
 
@@ -99,14 +99,14 @@ class Panel:
     name: Annotated[str, fields.Text("name, different from all other hosts and panels", note=None)]
     site: Annotated[str, fields.Text("site of the rack", default="", note=None)]
     rack: Annotated[str, fields.Text("rack", note=None)]
-    unit: Annotated[int, fields.Whole("rack unit", default=1, note=None)]
+    unit: Annotated[int, fields.WholeNumber("rack unit", default=1, note=None)]
     kind: Annotated[PanelKind, fields.Choice("`ocs` is a circuit switch", words=PANEL_KINDS, note=None)]
     ports: Annotated[tuple[PanelPort, ...], fields.Entries("ports, in the order of use", of_kind=PanelPort, note=None)]
     field: Annotated[
         str, fields.OtherName("patch panels of one field can be patched to each other; default: its name", always=True)
     ] = ""
     pods: Annotated[tuple[str, ...], fields.Texts("pods whose hosts reach it; default: all", note="pod")] = ()
-    spare: Annotated[int, fields.Whole("number of ports that plans leave free for repairs")] = 0
+    spare: Annotated[int, fields.WholeNumber("number of ports that plans leave free for repairs")] = 0
     circuit_db: Annotated[Fraction | None, fields.Decibels("loss of a circuit through the switch", name="circuit")] = (
         None
     )
@@ -152,7 +152,7 @@ class Fixed:
 
     host: Annotated[str, fields.Text("host")]
     port: Annotated[str, fields.Text("its port")]
-    lane: Annotated[int, fields.Whole("lane of the port", default=1, least=1)]
+    lane: Annotated[int, fields.WholeNumber("lane of the port", default=1, least=1)]
     panel: Annotated[str, fields.Text("panel")]
     panel_port: Annotated[str, fields.Text("port of the panel")]
 
@@ -218,7 +218,7 @@ class Losses(NamedTuple):
         Fraction | None, fields.Decibels("loss of a kilometre of fibre", note="loss fibre", always=True)
     ] = None
     splice: Annotated[Fraction | None, fields.Decibels("loss of a splice", note="loss splice", always=True)] = None
-    splices: Annotated[int, fields.Whole("number of splices in each fixed cable", always=True)] = 0
+    splices: Annotated[int, fields.WholeNumber("number of splices in each fixed cable", always=True)] = 0
 
 
 NOTHING_KNOWN = Losses()

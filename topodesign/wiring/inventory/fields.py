@@ -22,7 +22,7 @@ from itertools import groupby
 from typing import Any, ClassVar, TypeVar, get_type_hints
 
 from topodesign.base.errors import FileFormatError, ParameterError, TopodesignError
-from topodesign.base.tables import Located, parse_yaml
+from topodesign.base.tables import LocatedValue, parse_yaml
 from topodesign.base.units import parse_bandwidth
 from topodesign.base.wording import suggest
 from topodesign.wiring.inventory.ranges import MAX, expand, runs, text, texts
@@ -77,12 +77,12 @@ class FileFields:
         """Return the full name of a field for messages."""
         return f"{self.where}.{name}" if self.where and not self.table else name
 
-    def get_located(self, name: str) -> Located:
+    def get_located(self, name: str) -> LocatedValue:
         """Return a required field."""
         if name not in self.values:
             line = next(iter(self.values.values())).line
             raise FileFormatError(f"line {line}: the field '{self.at(name)}' is missing")
-        found: Located = self.values[name]
+        found: LocatedValue = self.values[name]
         return found
 
     def text(self, name: str, default: str | None = None) -> str:
@@ -112,7 +112,9 @@ class FileFields:
         return FileFormatError(f"line {self.get_located(name).line}: {self.at(name)}: {problem}")
 
 
-def fields(value: Located, where: str, required: Collection[str], optional: Collection[str] = ()) -> dict[str, Located]:
+def fields(
+    value: LocatedValue, where: str, required: Collection[str], optional: Collection[str] = ()
+) -> dict[str, LocatedValue]:
     """Return the fields of a mapping after checking their names."""
     known = (*required, *optional)
     if not isinstance(value.value, dict):
@@ -127,14 +129,14 @@ def fields(value: Located, where: str, required: Collection[str], optional: Coll
     return dict(value.value)
 
 
-def items(value: Located, where: str) -> list[Located]:
+def items(value: LocatedValue, where: str) -> list[LocatedValue]:
     """Return the items of a list."""
     if not isinstance(value.value, list):
         raise FileFormatError(f"line {value.line}: {where}: expected a list")
     return value.value
 
 
-def read_located(value: Located, where: str, parse: Callable[[str], _Value]) -> _Value:
+def read_located(value: LocatedValue, where: str, parse: Callable[[str], _Value]) -> _Value:
     """Return the parsed value of a located text."""
     said = text(value, where)
     try:
@@ -345,7 +347,7 @@ class PathText(Field):
 
 
 @dataclass(frozen=True)
-class Whole(Field):
+class WholeNumber(Field):
     """Non-negative integer with a minimum."""
 
     least: int = 0
@@ -588,8 +590,8 @@ class Entries(Field):
 
     def noted(self, said: Mapping[str, Sequence[str]]) -> Any:
         """Return the entries in NetBox notes; ignore other texts."""
-        rows = [Located(parse_yaml(one).value, 1) for one in said[self.note or ""] if one.startswith("{")]
-        return self.read(FileFields({self.name: Located(rows, 1)}))
+        rows = [LocatedValue(parse_yaml(one).value, 1) for one in said[self.note or ""] if one.startswith("{")]
+        return self.read(FileFields({self.name: LocatedValue(rows, 1)}))
 
 
 class Racks(Entries):

@@ -21,7 +21,7 @@ from typing import TypeAlias
 from topodesign.base.arguments import as_path
 from topodesign.base.errors import FileFormatError, ParameterError
 from topodesign.base.file_kinds import FileKind, expecting
-from topodesign.base.tables import Located, parse_csv, parse_yaml
+from topodesign.base.tables import LocatedValue, parse_csv, parse_yaml
 from topodesign.base.text_files import naming, read_text
 from topodesign.base.wording import count_noun
 from topodesign.wiring.inventory import devices
@@ -130,11 +130,11 @@ _OF_PANELS = tuple(one.name for one in (*_PANEL.fields, *_PANEL_PORT.fields) if 
 
 def _port_table(content: str) -> FileFields:
     """Return a port table as fields of a YAML inventory."""
-    rows_of: dict[str, list[dict[str, Located]]] = {}
+    rows_of: dict[str, list[dict[str, LocatedValue]]] = {}
     columns = tuple(dict.fromkeys((*_OF_HOSTS, *_CABLED, *_OF_PANELS)))
     for row in parse_csv(content, _COLUMNS, columns):
         rows_of.setdefault(row["device"].value, []).append(row)
-    found: dict[str, list[Located]] = {"hosts": [], "panels": [], "cabling": []}
+    found: dict[str, list[LocatedValue]] = {"hosts": [], "panels": [], "cabling": []}
     for name, rows in rows_of.items():
         said = [FileFields(row, table=True) for row in rows]
         said[0].text("device")
@@ -142,11 +142,11 @@ def _port_table(content: str) -> FileFields:
         _check_rows(name, said, is_host=is_host)
         if is_host:
             found["cabling"] += [cable for row in said for cable in _iterate_cabling(row)]
-        ports = [Located(row | {"name" if is_host else "label": row["port"]}, row["port"].line) for row in rows]
+        ports = [LocatedValue(row | {"name" if is_host else "label": row["port"]}, row["port"].line) for row in rows]
         about = {column: rows[0][column] for column in (*_DEVICE_COLUMNS, "kind", "rack") if column in rows[0]}
-        entry = {"name": rows[0]["device"], **about, "ports": Located(ports, ports[0].line)}
-        found["hosts" if is_host else "panels"].append(Located(entry, ports[0].line))
-    return FileFields({part: Located(some, 1) for part, some in found.items()}, table=True)
+        entry = {"name": rows[0]["device"], **about, "ports": LocatedValue(ports, ports[0].line)}
+        found["hosts" if is_host else "panels"].append(LocatedValue(entry, ports[0].line))
+    return FileFields({part: LocatedValue(some, 1) for part, some in found.items()}, table=True)
 
 
 def _check_rows(name: str, rows: list[FileFields], *, is_host: bool) -> None:
@@ -163,7 +163,7 @@ def _check_rows(name: str, rows: list[FileFields], *, is_host: bool) -> None:
                 raise row.wrong(column, f"{what} has none; leave it empty")
 
 
-def _iterate_cabling(row: FileFields) -> Iterator[Located]:
+def _iterate_cabling(row: FileFields) -> Iterator[LocatedValue]:
     """Yield the fixed cabling of a row, lane by lane."""
     connector = row.values["connector"].value if "connector" in row else ""
     if not any(column in row for column in _CABLED) or connector not in devices.LANES:
@@ -177,7 +177,9 @@ def _iterate_cabling(row: FileFields) -> Iterator[Located]:
         raise FileFormatError(f"line {line}: panel_ports: {words}")
     for lane, label in enumerate(labels, start=1):
         said = {"host": row.values["device"], "port": row.values["port"], "panel": row.values["panel"]}
-        yield Located(said | {"lane": Located(str(lane), line), "panel_port": Located(label, line)}, line)
+        yield LocatedValue(
+            said | {"lane": LocatedValue(str(lane), line), "panel_port": LocatedValue(label, line)}, line
+        )
 
 
 # Writing.

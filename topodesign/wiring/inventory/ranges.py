@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from topodesign.base.errors import FileFormatError, ParameterError
-from topodesign.base.tables import Located
+from topodesign.base.tables import LocatedValue
 
 MAX = 2**17  # texts that a range may stand for, and things of a kind that an inventory may have
 
@@ -17,7 +17,7 @@ _RANGE = re.compile(r"\[([0-9]{1,9})-([0-9]{1,9})(?::([0-9]{1,9}))?\]")
 _DIGITS = re.compile(r"([0-9]{1,9})")
 
 
-def text(value: Located, where: str, most: int = MAX_LETTERS) -> str:
+def text(value: LocatedValue, where: str, most: int = MAX_LETTERS) -> str:
     """Return a printable text of up to ``most`` letters."""
     said = value.value
     if not isinstance(said, str) or not said:
@@ -34,7 +34,7 @@ def text(value: Located, where: str, most: int = MAX_LETTERS) -> str:
     raise FileFormatError(f"line {value.line}: {where}: {problem}")
 
 
-def texts(value: Located, where: str) -> list[str]:
+def texts(value: LocatedValue, where: str) -> list[str]:
     """Return the texts of a range, or the single text."""
     whole = text(value, where)
     parts = _RANGE.split(whole)
@@ -49,7 +49,7 @@ def texts(value: Located, where: str) -> list[str]:
     return [f"{before}{number:0{len(first)}}{after}" for number in numbers]
 
 
-def expand(entry: Mapping[str, Located], where: str) -> list[dict[str, Located]]:
+def expand(entry: Mapping[str, LocatedValue], where: str) -> list[dict[str, LocatedValue]]:
     """Return an entry's expansion; its ranges must be equally long."""
     columns: dict[str, list[str]] = {}
     for name, value in entry.items():
@@ -61,7 +61,7 @@ def expand(entry: Mapping[str, Located], where: str) -> list[dict[str, Located]]
         line = min(entry[name].line for name in columns)
         raise FileFormatError(f"line {line}: {where}: ranges of different lengths: {names}")
     return [
-        {**entry, **{name: Located(column[row], entry[name].line) for name, column in columns.items()}}
+        {**entry, **{name: LocatedValue(column[row], entry[name].line) for name, column in columns.items()}}
         for row in range(sizes.pop() if sizes else 1)
     ]
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-from topodesign.base.claims import Among, Claim, Of, Proof
+from topodesign.base.claims import Claim, Of, Proof, Scope
 from topodesign.base.declared import Declared, key
 from topodesign.base.fitted import wrap_text
 from topodesign.base.records import MAX_WIDE, Table, TextResult, table_of
@@ -124,7 +124,7 @@ class Purchase(TextResult):
     def claims(self) -> tuple[Claim, ...]:
         """Whether other fixed cables cost less."""
         proof = Proof.SEARCH if self.proven else Proof.NONE
-        return (Claim(Of.COST, self.fixed_price, Among.CABLES, proof),)
+        return (Claim(Of.COST, self.fixed_price, Scope.CABLES, proof),)
 
     @property
     def total(self) -> Fraction:

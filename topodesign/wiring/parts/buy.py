@@ -22,13 +22,13 @@ from topodesign.wiring.inventory.devices import Mode
 from topodesign.wiring.inventory.inventory import PATCH, format_metres
 from topodesign.wiring.parts.bought import BundleUse, Purchase, WayPrice, lines_of
 from topodesign.wiring.parts.choice import HostRack, RackChoice, host_racks
-from topodesign.wiring.parts.laid import Hop, Laid, cables_of, cheapest_that_fits, uses_of
+from topodesign.wiring.parts.laid import CableLayout, Hop, cables_of, cheapest_that_fits, uses_of
 from topodesign.wiring.parts.parts import PartsLike, PartsList, Piece, as_parts
 from topodesign.wiring.parts.ways import SINGLES, WAYS, PortRun, Rack, Shop, Single, Way, rack_of, runs_of
 from topodesign.wiring.plan.cross_connects import CrossConnect, fibres
 from topodesign.wiring.plan.files import WiringLike, as_wiring
 from topodesign.wiring.plan.losses import (
-    Bought,
+    CableLosses,
     TableLike,
     circuit_losses,
     fibre_loss,
@@ -106,7 +106,7 @@ def bill_wiring(
         raise ParameterError("one fibre goes both ways, so the plan has to be duplex")
     single = None if one_fibre is None else as_choice("one_fibre", one_fibre, SINGLES)
     shop = Shop(wiring.inventory, listed, single)
-    before = None if since is None else _Before(as_wiring(since), listed, single, allowed)
+    before = None if since is None else _ExistingCables(as_wiring(since), listed, single, allowed)
     runs = [] if wiring.inventory.cabling else runs_of(wiring.net)
     runs = [run for run in runs if before is None or not before.has(run)]
     turns = (False, True) if wiring.mode == "duplex" and single is None else (False,)
@@ -117,7 +117,7 @@ def bill_wiring(
     ends: dict[_LaneKey, tuple[str, str, str]] = {
         lane: (end.device, end.port, end.place.rack) for lane, end in plugged.items()
     }
-    chosen = _fitting(shop, racks, allowed, there) if runs else _Chosen((), odd=False)
+    chosen = _fitting(shop, racks, allowed, there) if runs else _RackChoices((), odd=False)
     alone = tuple(_price_alone(shop, racks, way, chosen) for way in allowed) if runs else ()
     laid = chosen.lay(shop)
     count = Counter(unit.piece for unit in laid.units)
@@ -125,7 +125,7 @@ def bill_wiring(
     cords = {one.cable: _patch(shop, wiring, one) for one in wiring.connects if one.a.panel not in switches_of_room}
     again = set() if before is None else before.list_reused(shop, wiring)
     count.update(piece for cable, piece in cords.items() if cable not in again)
-    bought = Bought(
+    bought = CableLosses(
         {lane: [part for hop in hops for part in _losses(wiring, hop.unit.piece)] for lane, hops in laid.hops.items()},
         {cable: _losses(wiring, piece) for cable, piece in cords.items()},
         _explain_refused(wiring, laid.hops),
@@ -150,7 +150,7 @@ def bill_wiring(
     )
 
 
-class _Before:
+class _ExistingCables:
     """Existing cables of a plan, as if bought."""
 
     def __init__(self, plan: WiringPlan, parts: PartsList, single: Single | None, ways: Sequence[Way]) -> None:
@@ -202,7 +202,7 @@ class _Before:
 
 
 @dataclass(frozen=True)
-class _Chosen:
+class _RackChoices:
     """Choices of all racks."""
 
     racks: tuple[RackChoice, ...]
@@ -217,20 +217,20 @@ class _Chosen:
     def proven(self) -> bool:
         return self.sure and all(one.proven for one in self.racks)
 
-    def lay(self, shop: Shop) -> Laid:
+    def lay(self, shop: Shop) -> CableLayout:
         """Return all pieces and the path of every lane."""
-        laid = Laid(shop, odd=self.odd)
+        laid = CableLayout(shop, odd=self.odd)
         for one in self.racks:
             laid.lay(one)
         return laid
 
 
-def _cheapest(racks: Mapping[bool, Sequence[HostRack]], ways: Sequence[Way]) -> _Chosen:
-    found: list[_Chosen] = []
+def _cheapest(racks: Mapping[bool, Sequence[HostRack]], ways: Sequence[Way]) -> _RackChoices:
+    found: list[_RackChoices] = []
     problem: InfeasibleError | None = None
     for odd, some in racks.items():
         try:
-            found.append(_Chosen(tuple(one.best(ways) for one in some), odd))
+            found.append(_RackChoices(tuple(one.best(ways) for one in some), odd))
         except InfeasibleError as error:
             problem = problem or error
     if not found and problem is not None:
@@ -240,13 +240,13 @@ def _cheapest(racks: Mapping[bool, Sequence[HostRack]], ways: Sequence[Way]) -> 
 
 def _fitting(
     shop: Shop, racks: Mapping[bool, Sequence[HostRack]], ways: Sequence[Way], there: Mapping[_LaneKey, Rack]
-) -> _Chosen:
+) -> _RackChoices:
     """Return the cheapest choice, if possible within tray capacity."""
     cheapest = _cheapest(racks, ways)
     room = shop.inventory
     if all(use.ok for use in uses_of(room, cables_of(room, cheapest.lay(shop), there))):
         return cheapest
-    found: list[_Chosen] = []
+    found: list[_RackChoices] = []
     sure = True
     for odd, some in racks.items():
         try:
@@ -257,16 +257,18 @@ def _fitting(
         if len(known) < len(listed):
             sure = False
             continue
-        cabled = [[(one, cables_of(room, _Chosen((one,), odd).lay(shop), there)) for one in rack] for rack in known]
+        cabled = [
+            [(one, cables_of(room, _RackChoices((one,), odd).lay(shop), there)) for one in rack] for rack in known
+        ]
         picked, proven = cheapest_that_fits(room, cabled)
         sure = sure and proven
-        found += [] if picked is None else [_Chosen(picked, odd)]
+        found += [] if picked is None else [_RackChoices(picked, odd)]
     if not found:
         return replace(cheapest, sure=False)
     return replace(min(found, key=lambda one: one.price), sure=sure)
 
 
-def _price_alone(shop: Shop, racks: Mapping[bool, Sequence[HostRack]], way: Way, chosen: _Chosen) -> WayPrice:
+def _price_alone(shop: Shop, racks: Mapping[bool, Sequence[HostRack]], way: Way, chosen: _RackChoices) -> WayPrice:
     used = {one for rack in chosen.racks for _, one in rack.groups}
     try:
         only = chosen if used == {way} else _cheapest(racks, [way])

@@ -48,7 +48,7 @@ class Hop(NamedTuple):
 _LaneKey = tuple[str, str, int]  # host, port, lane
 
 
-class Laid:
+class CableLayout:
     """All pieces, and the hops of every lane.
 
     ``odd``: whether the fibres of every lane shall end up exchanged.
@@ -158,7 +158,9 @@ class TrayUse(Declared):
         return f"tray {self.tray}: {self.cables} cables fill {float(self.filled):.1%} of {float(self.fill):.0%}"
 
 
-def cables_of(inventory: Inventory, laid: Laid, ends: Mapping[tuple[str, str, int], ways.Rack]) -> Counter[Thick]:
+def cables_of(
+    inventory: Inventory, laid: CableLayout, ends: Mapping[tuple[str, str, int], ways.Rack]
+) -> Counter[Thick]:
     """Return the number of cables per tray and diameter.
 
     Trays are given by index; ``ends`` are the racks where lanes end.

@@ -20,7 +20,7 @@ from topodesign.base.errors import InfeasibleError, TopologyError
 from topodesign.pricing.closed_form import distances
 from topodesign.solve.maxflow import maximum_flow
 from topodesign.solve.program import Entries
-from topodesign.solve.whole import Whole, find_whole
+from topodesign.solve.whole import SearchResult, find_whole
 from topodesign.topology.topology import IntArray, Topology
 
 
@@ -249,7 +249,7 @@ def _two_parts(nodes: int, src: IntArray, dst: IntArray, lanes: IntArray) -> Int
 
 def choose_lanes(
     count: IntArray, link: IntArray, spots: IntArray, room: IntArray, *, seconds: float, seed: int
-) -> Whole:
+) -> SearchResult:
     """Choose the spots of links exactly, by integer programming.
 
     The result is the number of times that each option is used.

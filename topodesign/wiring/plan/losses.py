@@ -279,7 +279,7 @@ class LossBudget(Result):
 _Part = tuple[str, Fraction | None]
 
 
-class Bought(NamedTuple):
+class CableLosses(NamedTuple):
     """Losses of bought cables, by lane and by cord."""
 
     lanes: Mapping[tuple[str, str, int], Sequence[_Part]]
@@ -289,7 +289,7 @@ class Bought(NamedTuple):
 
 
 def losses_of(
-    net: Net, *, bought: Bought | None = None, tables: Mapping[str, CircuitLosses] | None = None
+    net: Net, *, bought: CableLosses | None = None, tables: Mapping[str, CircuitLosses] | None = None
 ) -> LossBudget:
     """Return the known loss of every link against its budget.
 

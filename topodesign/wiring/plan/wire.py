@@ -20,7 +20,7 @@ from topodesign.base.arguments import as_choice, as_integer
 from topodesign.base.errors import InfeasibleError, ParameterError
 from topodesign.base.units import Quantity, as_bandwidth, as_time
 from topodesign.base.wording import count_noun
-from topodesign.fabrics.boxes import Boxed
+from topodesign.fabrics.boxes import BoxSpec
 from topodesign.fabrics.places import as_topology
 from topodesign.fabrics.presets import as_boxed
 from topodesign.solve.whole import guess_places
@@ -129,7 +129,7 @@ def plan_wiring(
 
 
 def wire_boxes(
-    boxed: Boxed,
+    boxed: BoxSpec,
     inventory: Inventory,
     *,
     mode: Mode | None = None,
@@ -185,7 +185,7 @@ def wire_boxes(
 
 
 def _end(
-    host: Host, lane: int, there: Mapping[tuple[str, str, int], tuple[Fixed, str]], boxed: Boxed, mode: Mode
+    host: Host, lane: int, there: Mapping[tuple[str, str, int], tuple[Fixed, str]], boxed: BoxSpec, mode: Mode
 ) -> tuple[Fixed, str]:
     """Return the panel port and group behind a lane."""
     ways = list(lanes_of(host))

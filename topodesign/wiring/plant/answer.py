@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from topodesign.base.arguments import as_path
 from topodesign.base.atomic import write_directory
-from topodesign.base.claims import Among, Claim, Of, Proof, fastest_of
+from topodesign.base.claims import Claim, Of, Proof, Scope, fastest_of
 from topodesign.base.cost import Bounds as LowerBounds
 from topodesign.base.declared import Declared, key
 from topodesign.base.records import Table
@@ -21,7 +21,7 @@ from topodesign.finder.pareto import DEFERRED_NOTE
 from topodesign.finder.question import Question
 from topodesign.finder.runners_up import RunnersUp
 from topodesign.topology.files import write_links
-from topodesign.wiring.change.growth import Grown
+from topodesign.wiring.change.growth import GrowthOption
 from topodesign.wiring.plan.files import plan_text
 from topodesign.wiring.plan.plan import WiringPlan
 
@@ -40,7 +40,7 @@ class Carriage(Declared):
     not_carried_because: str | None = None  # why not; None where it is
     best: bool = False  # whether it is the first of those carried for the first question
     file: str | None = None  # the plan that was written, if any
-    moved: Grown | None = None  # patches that move, where a wiring to grow from was given and fields are found
+    moved: GrowthOption | None = None  # patches that move, where a wiring to grow from was given and fields are found
 
     KEYS = (
         key("spec=entry.spec", "What names it; a spec rebuilds it."),
@@ -150,16 +150,16 @@ class Carried(Answer):
         """Optimality claim among supported topologies."""
         time, bound = self.best.entry.times[0], self.question.least[0]
         if time == bound:
-            return (Claim(Of.TIME, time, Among.CARRIED, Proof.BOUND, time, "it meets the bound of any topology"),)
+            return (Claim(Of.TIME, time, Scope.CARRIED, Proof.BOUND, time, "it meets the bound of any topology"),)
         if self.exhaustive:
-            return (Claim(Of.TIME, time, Among.CARRIED, Proof.SEARCH, time, "all of them were priced, by SPFF"),)
-        return (Claim(Of.TIME, time, Among.CARRIED, Proof.NONE, bound),)
+            return (Claim(Of.TIME, time, Scope.CARRIED, Proof.SEARCH, time, "all of them were priced, by SPFF"),)
+        return (Claim(Of.TIME, time, Scope.CARRIED, Proof.NONE, bound),)
 
     @property
     def verdict(self) -> str:
         """Summary of the best topology, proof and gap."""
         name, over = self.best.title, format_excess(self.best.entry.times[0] / self.question.least[0])
-        words = f"{name} is {fastest_of(Among.CARRIED)}, {over} over the lower bound; {self.claims[0]}."
+        words = f"{name} is {fastest_of(Scope.CARRIED)}, {over} over the lower bound; {self.claims[0]}."
         better = min(self.refused, key=lambda one: one.entry.times[0], default=None)
         if better is None or better.entry.times[0] >= self.best.entry.times[0]:
             return f"{words} No topology known for this size is faster without this cabling."

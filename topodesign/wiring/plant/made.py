@@ -35,7 +35,7 @@ from topodesign.topology.groups import Group
 from topodesign.topology.symmetry import join_orbits
 from topodesign.topology.topology import IntArray, Topology
 from topodesign.wiring.plant.exhaustive_kernels import MAX_STEPS, cheapest
-from topodesign.wiring.plant.plant import Made, Plant, make_topology
+from topodesign.wiring.plant.plant import Plant, PlantTopology, make_topology
 
 MAX_NODES = 10  # more are searched in other ways
 MAX_TABLES = 120_000  # at one field
@@ -43,7 +43,7 @@ MAX_SUMS = 3_000_000  # topologies: compiled code prices some 10^5 a second
 _MAX_DEGREE = 12
 
 
-def find_frontier(plant: Plant, progress: Progress | None = None) -> list[Made] | None:
+def find_frontier(plant: Plant, progress: Progress | None = None) -> list[PlantTopology] | None:
     """Return the Pareto-optimal topologies of an installation, by steps.
 
     None if there are too many to try.
@@ -121,7 +121,7 @@ def _orbits(tables: IntArray, plant: Plant) -> NDArray[np.int64]:
     return np.unique(first)
 
 
-def _make_topology(plant: Plant, tables: dict[int, IntArray]) -> Made:
+def _make_topology(plant: Plant, tables: dict[int, IntArray]) -> PlantTopology:
     """Return a topology with its links by panel group."""
     src, dst, part = [], [], []
     for field, table in tables.items():
@@ -204,7 +204,7 @@ class _Lift:
 
 def search_structured(
     plant: Plant, seconds: float, *, seed: int = 0, progress: Progress | None = None
-) -> list[tuple[Cost, Made]]:
+) -> list[tuple[Cost, PlantTopology]]:
     """Search for Pareto-optimal topologies within a time limit.
 
     ``seconds`` limits the work. Returns mean costs and topologies.
@@ -241,7 +241,7 @@ def search_structured(
     found = []
     for _, (cost, lift, blocks) in sorted(front.items()):
         topology = replace(lift.topology(plant.degree), spec=lift.spec(plant.degree, duplex=plant.duplex))
-        found.append((cost, Made(topology, *lift.links(), blocks.ravel())))
+        found.append((cost, PlantTopology(topology, *lift.links(), blocks.ravel())))
     return found
 
 

@@ -55,7 +55,7 @@ class Plant:
 
 
 @dataclass(frozen=True)
-class Made:
+class PlantTopology:
     """Topology made for an installation."""
 
     topology: Topology  # with a self-loop for every lane that stays dark
@@ -65,7 +65,7 @@ class Made:
     order: IntArray  # the node of the plant that each node of the topology is
 
 
-def make_topology(plant: Plant, src: IntArray, dst: IntArray, part: IntArray) -> Made:
+def make_topology(plant: Plant, src: IntArray, dst: IntArray, part: IntArray) -> PlantTopology:
     """Build a topology from links, with self-loops for spare ports.
 
     Each node has d ports.
@@ -77,10 +77,12 @@ def make_topology(plant: Plant, src: IntArray, dst: IntArray, part: IntArray) ->
     topology = Topology.from_arrays(nodes, np.concatenate((ends[0], loops)), np.concatenate((ends[1], loops)))
     heads = np.repeat(topology.dst, topology.capacity)
     spec = Spec("successors", (plant.degree, *heads.tolist()))
-    return Made(replace(topology, spec=spec if len(str(spec)) <= LONGEST_SPEC else None), src, dst, part, everyone)
+    return PlantTopology(
+        replace(topology, spec=spec if len(str(spec)) <= LONGEST_SPEC else None), src, dst, part, everyone
+    )
 
 
-def plan_made(plant: Plant, made: Made) -> WiringPlan:
+def plan_made(plant: Plant, made: PlantTopology) -> WiringPlan:
     """Return the checked plan of a made topology."""
     names = tuple(plant.hosts[node] for node in made.order.tolist())
     return plan_of(
