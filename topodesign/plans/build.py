@@ -81,15 +81,19 @@ def build_steps(
     True
     """
     collective = as_collective(collective)
-    _check_place(place)
+    if isinstance(place, bool) or not isinstance(place, Topology | Fabric | int):
+        raise ParameterError(f"place must be a topology, a fabric or a number of nodes, not {place!r:.60}")
     check_units(as_integer("units", units, 1))
     steps = as_integer("steps", steps, 0)
+    rows: list[Any] = (
+        list(parts) if isinstance(parts, Iterable) else [()]
+    )  # outside: what makes them has errors of its own
     try:
-        tables = [np.broadcast_arrays(*part) for part in parts]
+        tables: list[Any] = [np.broadcast_arrays(*row) for row in rows]
     except (TypeError, ValueError):
-        raise ScheduleError(
-            "parts must be columns step, src, dst, block, lo, hi that broadcast against each other"
-        ) from None
+        tables = [[]]
+    if any(len(table) != 6 for table in tables):
+        raise ScheduleError("parts must be columns step, src, dst, block, lo, hi that broadcast against each other")
     check_rows(sum(table[0].size for table in tables))
     columns: list[NDArray[Any]] = []
     for at in range(6):
@@ -175,8 +179,9 @@ def build_trees(
     >>> verify(Plan(build("complete(2)"), trees)).ok
     True
     """
-    _check_place(place)
     collective = as_collective(collective)
+    if not isinstance(place, Topology | Fabric):
+        raise ParameterError(f"place must be a topology or a fabric, not {place!r:.60}")
     if not isinstance(routes, Routes):
         raise ParameterError(f"routes must be Routes, not {routes!r:.60}")
     try:
@@ -227,12 +232,6 @@ def fold_of(generators: NDArray[np.int32]) -> Symmetry:
     nodes = generators.shape[1]
     chosen = np.unique(Symmetry(nodes, (), partial(tuple, generators)).orbit_of)
     return Symmetry(nodes, tuple(chosen.tolist()), partial(tuple, generators))
-
-
-def _check_place(place: object) -> None:
-    """Raise ParameterError unless something has links, or is a number of nodes."""
-    if isinstance(place, bool) or not isinstance(place, Topology | Fabric | int):
-        raise ParameterError(f"place must be a topology, a fabric or a number of nodes, not {place!r:.60}")
 
 
 def _check_trees(
