@@ -137,8 +137,8 @@ class Network:
 
 
 TAKES_FABRICS = (
-    "this is for plain topologies, whose nodes are linked directly. optimum, schedule, groups, compare and plot take "
-    "fabrics, see 'topodesign evaluate --help'"
+    "this is for plain topologies, whose nodes are linked directly. Fabrics are for evaluate, schedule and compare; "
+    "see 'topodesign evaluate --help'"
 )
 
 

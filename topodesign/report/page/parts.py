@@ -260,7 +260,7 @@ class Document(Declared):
         "kind title setting verdict summary sections choices chosen",
         key(
             "result",
-            "What the command about the same thing prints: pareto, design, evaluate, optimum, or verify and simulate.",
+            "What the command about the same thing prints: pareto, design, evaluate, or verify and simulate.",
             kind=dict,
         ),
     )
