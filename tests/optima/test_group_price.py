@@ -88,12 +88,12 @@ def test_paths_of_groups_take_the_time_that_is_priced(spec: str, group: str, oth
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"group": ["0,1", "1,2"]}, "node 1 is in group 0 and in group 1"),
+        ({"group": ["0,1", "1,2"]}, "node '1' is in group 0 and in group 1"),
         ({"group": "4x5:0"}, "4x5 are 20 ranks, and there are 16 nodes"),
         ({"group": ["0,x"]}, "named 'x'"),
         ({"collective": "broadcast", "group": "4x4:0"}, "requires a root"),
         ({"collective": "allgather", "root": 0}, "has no root"),
-        ({"collective": "broadcast", "group": "4x4:0", "root": "0,1,2,3"}, "not one of its members"),
+        ({"collective": "broadcast", "group": "4x4:0", "root": "0,1,2,3"}, "root '1' of the broadcast is not one of"),
         ({"collective": "broadcast", "group": "4x4:0", "root": "0"}, "1 root for 4 groups"),
         ({"others": "stay"}, "others 'stay'"),
         ({"collective": "gossip"}, "unknown collective"),
@@ -102,6 +102,25 @@ def test_paths_of_groups_take_the_time_that_is_priced(spec: str, group: str, oth
 def test_what_is_wrong_is_said(options: dict[str, Any], words: str) -> None:
     with pytest.raises(ParameterError, match=words):
         price_groups("torus(4,4)", **options)
+
+
+@pytest.mark.parametrize(
+    ("group", "root", "words"),
+    [
+        ([[0, 1], [1, 2]], None, "node 'box0/gpu1' is in group 0 and in group 1"),
+        ([[0, 1], [2, 16]], None, "'box0/nvswitch' is a switch"),
+        ([[0, 1], [2, 3]], [0, 1], "the root 'box0/gpu1' of the broadcast is not one of its members"),
+    ],
+)
+def test_errors_name_nodes(group: list[list[int]], root: list[int] | None, words: str) -> None:
+    for ask in (price_groups, schedule):
+        with pytest.raises(ParameterError, match=words):
+            ask(  # type: ignore[operator]
+                "dgx_a100(2)",
+                "allgather" if root is None else "broadcast",
+                group=group,
+                root=None if root is None else ",".join(f"box0/gpu{at}" for at in root),
+            )
 
 
 def test_members_out_of_reach_and_programs_too_large(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -168,7 +168,12 @@ class Collective:
         one = replace(self, groups=None, roots=None)
         return replace(one, group=None if group is None else _members(group))
 
-    def within(self, groups: Iterable[Collection[int]], roots: Iterable[int] | None = None) -> Collective:
+    def within(
+        self,
+        groups: Iterable[Collection[int]],
+        roots: Iterable[int] | None = None,
+        names: Sequence[str] | None = None,
+    ) -> Collective:
         """Return the same collective in several groups at once.
 
         Every group has M bytes of its own: what M counts holds for each. One group is :meth:`among` it.
@@ -179,6 +184,8 @@ class Collective:
             The members of each; no node in two of them.
         roots
             The root of each group, in their order, of a collective that has one; a member of it.
+        names
+            Names of all nodes and switches, for errors; without them errors have the numbers.
 
         Raises
         ------
@@ -186,6 +193,10 @@ class Collective:
             If there is no group, one is empty, or a node is in two or twice in one; if roots are missing, are no
             members, or are given to a collective that has none.
         """
+
+        def called(node: int) -> str:
+            return str(node) if names is None else f"'{names[node]}'"
+
         parts = tuple(map(_members, groups))
         chosen = None if roots is None else tuple(map(int, roots))
         if not parts:
@@ -195,8 +206,8 @@ class Collective:
             twice = next((node for node in part if node in owner), None)
             if twice is not None:
                 raise ParameterError(
-                    f"groups overlap: node {twice} is in group {owner[twice]} and in group {number}, counted from 0; "
-                    "groups that run at once have no node in common"
+                    f"groups overlap: node {called(twice)} is in group {owner[twice]} and in group {number}, counted "
+                    "from 0; groups that run at once have no node in common"
                 )
             owner.update(dict.fromkeys(part, number))
         if self.rooted != (chosen is not None):
@@ -207,7 +218,7 @@ class Collective:
                 raise ParameterError(f"{len(chosen)} roots for {len(parts)} groups; give one for each")
             wrong = next(((root, part) for root, part in zip(chosen, parts, strict=True) if root not in part), None)
             if wrong is not None:
-                raise ParameterError(f"the root {wrong[0]} of the {self.name} is not one of its members")
+                raise ParameterError(f"the root {called(wrong[0])} of the {self.name} is not one of its members")
         if len(parts) == 1:
             return self.among(parts[0]).at(None if chosen is None else chosen[0])
         return replace(self, root=None, group=tuple(sorted(owner)), groups=parts, roots=chosen)

@@ -127,6 +127,8 @@ def _numbers(fabric: Fabric, names: Iterable[str | int]) -> tuple[int, ...]:
             found += [fabric.number(node) for node in nodes_named(fabric, name)]
         else:
             found.append(as_integer("a node of a group", name, 0, len(fabric.names) - 1))
+            if found[-1] in fabric.topology.switches:
+                raise ParameterError(f"'{fabric.names[found[-1]]}' is a switch; only nodes take part in a collective")
     return tuple(found)
 
 

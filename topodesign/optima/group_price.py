@@ -185,7 +185,7 @@ def price_groups(
         known = ", ".join(map(str, (*TREE_COLLECTIVES, *FLOWS)))
         raise InfeasibleError(f"{wanted} in groups has no price; {known} have")
     wanted.check_root(root)
-    done = wanted.within(groups, None if root is None else roots_of(fabric, root, groups))
+    done = wanted.within(groups, None if root is None else roots_of(fabric, root, groups), fabric.names)
     done.members(fabric.topology.nodes, fabric.topology.switches)
     price = _of_allreduce(fabric, done, others) if len(done.parts) > 1 else _of_one_phase(fabric, done, others)
     return price if isinstance(where, Fabric) else _over_all_ports(price, where.degree)

@@ -87,7 +87,7 @@ class Request:
             roots = None if self.root is None else roots_of(self.called, self.root, groups)
             if collective.rooted and roots is None:
                 raise ParameterError(f"{collective} requires a root in each group; use --root A,B,... or put it first")
-            return collective.within(groups, roots)
+            return collective.within(groups, roots, self.called.names)
         if collective.groups is not None:
             return collective
         if self.only:

@@ -115,7 +115,7 @@ def _collectives(fabric: Fabric, stream: Stream) -> list[tuple[Stream, Collectiv
     collective = stream.collective
     if collective.rooted and roots is None:
         raise ParameterError(f"{collective} requires a root; write it as GROUP={collective}:ROOT")
-    collective.within(groups, roots)  # says what is wrong with them
+    collective.within(groups, roots, fabric.names)  # says what is wrong with them
     if len(groups) == 1 and len(groups[0]) == len(fabric.compute):
         return [(stream, collective if roots is None else collective.at(roots[0]))]
     made = []
