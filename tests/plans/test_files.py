@@ -32,7 +32,7 @@ from topodesign.plans.build import build_steps
 from topodesign.plans.files import load_plan, save_plan
 from topodesign.plans.flow import KINDS
 from topodesign.plans.measure import cost_claim, cost_of, flow_claim
-from topodesign.plans.old_kinds import OLD_KINDS
+from topodesign.plans.old_files import OLD_KINDS
 from topodesign.plans.plan import Plan
 from topodesign.plans.verify.plans import verify
 from topodesign.schedulers.circuits.sequence import Sequence, exchange, sequence_plan, spreading

@@ -248,11 +248,11 @@ BAD_FIELDS: list[tuple[dict[str, Any], str]] = [
     ({"switches": [True]}, "'switches'"),
     ({"spec": 3}, "'spec'"),
     ({"claim": "5 steps"}, "'claim'"),
-    ({"claim": {"steps": 1}}, "'claim'"),
+    ({"claim": {"steps": 1}}, "'bandwidth'"),
     ({"claim": {"steps": -1, "bandwidth": "1"}}, "'steps'"),
-    ({"claim": {"steps": 1, "bandwidth": "1/0"}}, "'claim'"),
-    ({"claim": {"steps": 1, "bandwidth": "1e999999999"}}, "'claim'"),
-    ({"claim": {"steps": 1, "bandwidth": 1.0}}, "'claim'"),
+    ({"claim": {"steps": 1, "bandwidth": "1/0"}}, "'bandwidth'"),
+    ({"claim": {"steps": 1, "bandwidth": "1e999999999"}}, "'bandwidth'"),
+    ({"claim": {"steps": 1, "bandwidth": 1.0}}, "'bandwidth'"),
     ({"generator": None}, "'generator'"),
 ]
 

@@ -18,9 +18,11 @@ from topodesign.plans.archive import LINK_COLUMNS, write_archive
 from topodesign.plans.files import load_plan
 from topodesign.plans.flow import Flow
 from topodesign.plans.measure import flow_claim
-from topodesign.plans.old_kinds import TREE_FIELDS, TREE_TABLES
 from topodesign.topology.topology import Topology
 
+TREE_FIELDS = ("rate", "reduce_trees", "shard", "concurrent")
+TREE_TABLES = {"trees": "root", "edges": "tree", "routes": "route_edge", "hop_start": "hop_start", "hops": "hop"}
+"""A column of every table, which says how many rows that has."""
 FILE_COLUMNS = ("step", "src", "dst", "owner", "lo", "hi")
 
 
@@ -75,7 +77,7 @@ def save_trees(
     topology = fabric.topology
     schedule = Trees.of(schedule) if isinstance(schedule, Flow) else schedule
     claim = flow_claim(schedule.on(fabric))
-    counts = {name: len(getattr(schedule, table[0].name)) for name, table in TREE_TABLES.items()}
+    counts = {name: len(getattr(schedule, column)) for name, column in TREE_TABLES.items()}
     fields = {
         "format": "topodesign tree schedule",
         "version": 2,

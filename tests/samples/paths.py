@@ -13,7 +13,8 @@ import numpy as np
 
 from tests.samples.trees import fabric
 from topodesign.collectives import Collective, as_collective
-from topodesign.plans.chunk_ops import find_ways, flow_of_paths
+from topodesign.plans.build import build_paths
+from topodesign.plans.chunk_ops import find_ways
 from topodesign.plans.flow import Flow
 from topodesign.topology.topology import IntArray, Topology
 
@@ -49,7 +50,7 @@ class Paths:
     @property
     def flow(self) -> Flow:
         rows = list(zip(self.block.tolist(), self.weight.tolist(), self.ways, strict=True))
-        return flow_of_paths(self.topology, self.collective, self.units, rows, self.amounts)
+        return build_paths(self.topology, self.collective, self.units, rows, self.amounts)
 
     @property
     def height(self) -> int:

@@ -16,7 +16,8 @@ from topodesign import compile_plan, load_plan, run_plan, save_plan, schedule, s
 from topodesign.base.errors import InfeasibleError, ParameterError, ScheduleError
 from topodesign.compiler.ir import Messages
 from topodesign.fabrics.places import as_fabric
-from topodesign.plans.chunk_ops import find_heights, flow_of_paths
+from topodesign.plans.build import build_paths
+from topodesign.plans.chunk_ops import find_heights
 from topodesign.plans.plan_ops import block_amounts
 from topodesign.pricing.traffic_matrix import as_demand
 
@@ -57,7 +58,7 @@ def test_the_replay_finds_what_does_not_arrive(tmp_path: Path) -> None:
     assert not wrong.ok
     assert "never gets units" in wrong.problems[0]
     with pytest.raises(ScheduleError, match="amounts are 64 numbers"):
-        flow_of_paths(plan.place, plan.collective, 1, [], (1, 2))
+        build_paths(plan.place, plan.collective, 1, [], (1, 2))
     assert simulate(plan, size=2**30).time > Fraction(2**30) / plan.claim["algorithmic_bandwidth"]
     with pytest.raises(InfeasibleError, match="with --target chakra, jax or mscclpp"):
         compile_plan(plan)

@@ -173,7 +173,7 @@ NAMES: dict[str, str] = {
     "OrbitRounds": "use Flow, whose 'fold' says of which nodes it has the sends.",
     "OrbitTrees": "use Flow, whose 'fold' says of which nodes it has the trees.",
     "part_of": "use select_part.",
-    "Paths": "use Flow, or flow_of_paths of topodesign.plans.chunk_ops.",
+    "Paths": "use Flow, or build_paths of topodesign.plans.chunk_ops.",
     "pipeline_frontier": "use list_schedules(place, collective, method='pipeline').",
     "rank": "use pareto(nodes, degree, collective='all-to-all').",
     "rank_routed": "use 'pareto'; 'schedule' with a method such as 'swing' plans messages that pass through nodes.",

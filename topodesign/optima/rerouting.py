@@ -18,7 +18,8 @@ from topodesign.base.errors import InfeasibleError, TooLargeError
 from topodesign.fabrics.fabric import Fabric
 from topodesign.optima.flows import fabric_limits
 from topodesign.optima.forest.repair import remaining
-from topodesign.plans.chunk_ops import MAX_WEIGHT, find_ways, flow_of_paths
+from topodesign.plans.build import build_paths
+from topodesign.plans.chunk_ops import MAX_WEIGHT, find_ways
 from topodesign.plans.flow import Flow
 from topodesign.topology.topology import IntArray
 
@@ -63,7 +64,7 @@ def reroute_paths(paths: Flow, left: Fabric, order: Sequence[int], slower: Mappi
                     kept.append((block, part, way))
     if max(weight for _, weight, _ in kept) > MAX_WEIGHT:
         raise TooLargeError("the paths require more than 31 bits of weight")
-    return flow_of_paths(left, collective, paths.units * scale, kept, _amounts(paths, known))
+    return build_paths(left, collective, paths.units * scale, kept, _amounts(paths, known))
 
 
 def _renumber_blocks(paths: Flow, known: IntArray, count: int) -> IntArray:

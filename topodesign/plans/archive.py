@@ -12,7 +12,7 @@ import re
 import struct
 import zipfile
 import zlib
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from fractions import Fraction
 from itertools import chain
@@ -27,6 +27,7 @@ from topodesign.base.atomic import write_whole
 from topodesign.base.errors import FileFormatError, ParameterError, ScheduleError, TopodesignError, TopologyError
 from topodesign.base.file_kinds import FileKind, expecting
 from topodesign.base.memory import check_memory
+from topodesign.base.strict_json import parse_json
 from topodesign.base.text_files import open_input
 from topodesign.base.zips import write_zip
 from topodesign.topology.topology import MAX_LINKS, MAX_NODES, Topology
@@ -35,6 +36,7 @@ MAX_HEADER = 2**20
 MAX_ROWS = 2**26  # rows of a schedule: 2 GiB of columns, at 32 bytes a row
 LARGEST_ARCHIVE = 2**33  # bytes of a file: more than the longest columns need
 MAX_INTEGER = 2**63 - 1  # what a column holds
+MAX_STEPS = 2**31 - 1
 LINK_COLUMNS = ("link_src", "link_dst", "link_capacity")
 _LEVEL = (
     3  # on large schedules half the size of level 1 in the same time; level 6 saves a fifth more in thrice the time
@@ -71,12 +73,12 @@ def write_archive(target: Path, fields: Mapping[str, Any], arrays: Mapping[str, 
 
 
 @contextmanager
-def open_archive(source: Path) -> Iterator[zipfile.ZipFile]:
+def open_archive(source: Path) -> Iterator[Archive]:
     """Open an archive for reading; faults inside become FileFormatError."""
     with expecting(source, FileKind.PLAN):
         try:
-            with open_input(source, LARGEST_ARCHIVE) as stream, zipfile.ZipFile(stream) as archive:
-                yield archive
+            with open_input(source, LARGEST_ARCHIVE) as stream, zipfile.ZipFile(stream) as members:
+                yield Archive(members)
         except FileFormatError:
             raise
         except (ParameterError, ScheduleError, TopologyError) as error:
@@ -96,70 +98,88 @@ def _npy(array: NDArray[Any]) -> bytes:
     return head + array.astype(kind).tobytes()
 
 
-def read_member(archive: zipfile.ZipFile, name: str, limit: int) -> bytes:
-    """Return a member's bytes, within the limit of declared and real size.
+class Header:
+    """An object of a header, of which no field may stay unread.
 
-    zipfile checks the CRC, and unpacks no more than is asked for.
+    ``where`` is what messages call it.
     """
-    info = archive.getinfo(name)
-    if info.flag_bits & 1 or info.compress_type not in {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}:
-        raise FileFormatError(f"{name} is encrypted or compressed in an unknown way")
-    if info.file_size > limit:
-        raise FileFormatError(f"{name} declares {info.file_size} bytes, but at most {limit} make sense")
-    with archive.open(info) as member:
-        data = member.read(info.file_size + 1)
-    if len(data) != info.file_size:
-        raise FileFormatError(f"{name} has {len(data)} bytes, but declares {info.file_size}")
-    return data
+
+    def __init__(self, values: Any, where: str) -> None:
+        if not isinstance(values, dict):
+            raise FileFormatError(f"{where} must be an object")
+        self._values, self._where, self._known = values, where, set[str]()
+
+    def get(self, name: str) -> Any:
+        """Return a field as it is, None if it lacks."""
+        self._known.add(name)
+        return self._values.get(name)
+
+    def part(self, name: str) -> Header | None:
+        """Return a field that is an object, None where it is null."""
+        value = self.get(name)
+        return None if value is None else Header(value, f"'{name}' in header.json")
+
+    def finish(self) -> None:
+        """Raise FileFormatError if a field has not been asked for."""
+        unknown = sorted(self._values.keys() - self._known)
+        if unknown:
+            raise FileFormatError(f"{self._where} has the unknown field '{unknown[0][:50]}'")
+
+    def integer(self, name: str, least: int, most: int) -> int:
+        """Return an integer of that range."""
+        value = self.get(name)
+        if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
+            raise FileFormatError(f"{name!r} in header.json must be an integer from {least} to {most}")
+        return value
+
+    def fraction(self, name: str, *, positive: bool = True) -> Fraction:
+        """Return a number that is text ``p/q``."""
+        return read_fraction(self.get(name), name, positive=positive)
+
+    def fractions(self, name: str) -> dict[str, Fraction]:
+        """Return an object of numbers from 0."""
+        value = self.get(name)
+        if not isinstance(value, dict):
+            raise FileFormatError(f"'{name}' in header.json must be an object")
+        return {key: read_fraction(one, key, positive=False) for key, one in value.items()}
+
+    def fraction_or_none(self, name: str) -> Fraction | None:
+        """Return a number above zero, None where it is null."""
+        return None if self.get(name) is None else self.fraction(name)
+
+    def flag(self, name: str) -> bool:
+        """Return a true or false."""
+        value = self.get(name)
+        if not isinstance(value, bool):
+            raise FileFormatError(f"'{name}' in header.json must be true or false")
+        return value
+
+    def list(self, name: str) -> list[Any]:
+        """Return a list; an empty one where it lacks."""
+        value = [] if self.get(name) is None else self.get(name)
+        if not isinstance(value, list):
+            raise FileFormatError(f"'{name}' in header.json must be a list")
+        return value
+
+    def integers(self, name: str) -> tuple[int, ...]:
+        """Return a list of integers from 0."""
+        value = self.get(name)
+        if not isinstance(value, list) or not all(type(one) is int and 0 <= one < 2**62 for one in value):
+            raise FileFormatError(f"'{name}' in header.json must be a list of integers")
+        return tuple(value)
+
+    def text(self, name: str) -> str:
+        """Return a text."""
+        return _read_texts([self.get(name)], name)[0]
+
+    def texts(self, name: str) -> tuple[str, ...]:
+        """Return a list of texts."""
+        return _read_texts(self.get(name), name)
 
 
-def read_integer(fields: Mapping[str, Any], key: str, least: int, most: int) -> int:
-    """Return an integer of the header."""
-    value = fields.get(key)
-    if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
-        raise FileFormatError(f"{key!r} in header.json must be an integer from {least} to {most}")
-    return value
-
-
-def read_links(archive: zipfile.ZipFile, fields: Mapping[str, Any]) -> Topology:
-    """Return the topology of a file's links, nodes and switches."""
-    nodes, links = read_integer(fields, "nodes", 1, MAX_NODES), read_integer(fields, "links", 0, MAX_LINKS)
-    switches = fields.get("switches")
-    if not isinstance(switches, list) or not all(type(node) is int for node in switches):
-        raise FileFormatError("'switches' in header.json must be a list of nodes")
-    src, dst, capacity = (read_column(archive, name, links, np.int64) for name in LINK_COLUMNS)
-    return Topology(nodes, src, dst, capacity, switches=frozenset(switches))
-
-
-def read_column(archive: zipfile.ZipFile, name: str, rows: int, kind: type[np.signedinteger[Any]]) -> NDArray[Any]:
-    """Return an array, checked for the header's length and its type."""
-    if archive.getinfo(f"{name}.npy").file_size > rows:  # else it is refused for that
-        columns = len(archive.namelist()) - 1
-        check_memory(16 * rows * columns, f"{columns} columns of {rows} rows")  # as stored, and as they are used
-    data = read_member(archive, f"{name}.npy", _NPY_HEADER + 8 * rows)
-    match = _NPY_HEAD.match(data)
-    stored = np.dtype(match["type"].decode()) if match else np.dtype(np.uint8)
-    if match is None or int(match["rows"]) != rows or len(data) != _NPY_HEADER + rows * stored.itemsize:
-        raise FileFormatError(f"{name}.npy is not an array of {rows} unsigned integers")
-    array = np.frombuffer(data, dtype=stored, offset=_NPY_HEADER)
-    if array.max(initial=0) > np.iinfo(kind).max:
-        raise FileFormatError(f"{name}.npy has a number above {np.iinfo(kind).max}")
-    return seal_array(array.astype(kind))
-
-
-def check_members(archive: zipfile.ZipFile, columns: Collection[str]) -> None:
-    """Raise FileFormatError unless exactly the expected members exist."""
-    names = {"header.json", *(f"{name}.npy" for name in (*columns, *LINK_COLUMNS))}
-    different = sorted(names ^ set(archive.namelist()))
-    if different:
-        problem = "is missing" if different[0] in names else "does not belong there"
-        raise FileFormatError(f"{different[0]} {problem}")
-
-
-def read_fraction(fields: Mapping[str, Any], key: str, *, positive: bool = True) -> Fraction:
-    """Return a number that the header has as text ``p/q``."""
-    value = fields.get(key)
-    wrong = FileFormatError(f"'{key}' in header.json must be \"p/q\"{', above zero' if positive else ''}")
+def read_fraction(value: object, name: str, *, positive: bool = True) -> Fraction:
+    """Return the number of a text ``p/q``."""
+    wrong = FileFormatError(f"'{name}' in header.json must be \"p/q\"{', above zero' if positive else ''}")
     if not isinstance(value, str) or not _FRACTION.fullmatch(value):
         raise wrong
     try:
@@ -171,23 +191,73 @@ def read_fraction(fields: Mapping[str, Any], key: str, *, positive: bool = True)
     return number
 
 
-def read_flag(fields: Mapping[str, Any], key: str) -> bool:
-    """Return a true or false of the header."""
-    value = fields.get(key)
-    if not isinstance(value, bool):
-        raise FileFormatError(f"'{key}' in header.json must be true or false")
-    return value
-
-
-def read_integers(value: object, key: str) -> tuple[int, ...]:
-    """Return a list of non-negative integers of the header."""
-    if not isinstance(value, list) or not all(type(number) is int and 0 <= number < 2**62 for number in value):
-        raise FileFormatError(f"'{key}' in header.json must be a list of integers")
-    return tuple(value)
-
-
-def read_texts(value: object, key: str) -> tuple[str, ...]:
-    """Return a list of texts of the header."""
+def _read_texts(value: object, name: str) -> tuple[str, ...]:
     if not isinstance(value, list) or not all(isinstance(text, str) for text in value):
-        raise FileFormatError(f"'{key}' in header.json must be text")
+        raise FileFormatError(f"'{name}' in header.json must be text")
     return tuple(value)
+
+
+class Archive:
+    """An open plan file: its header and columns, of which none may stay unread."""
+
+    def __init__(self, members: zipfile.ZipFile) -> None:
+        names = members.namelist()
+        if "header.json" not in names:
+            raise FileFormatError("it has no header.json, so it is not a schedule file")
+        if len(names) != len(set(names)):
+            raise FileFormatError("a member occurs twice")
+        self._members, self._names, self._unread = members, frozenset(names), {*names} - {"header.json"}
+        try:
+            self.header = Header(parse_json(self._read("header.json", MAX_HEADER)), "header.json")
+        except FileFormatError as error:
+            raise FileFormatError(f"header.json: {error}") from None
+
+    def finish(self) -> None:
+        """Raise FileFormatError if a member has not been read."""
+        if self._unread:
+            raise FileFormatError(f"{min(self._unread)} does not belong there")
+
+    def topology(self) -> Topology:
+        """Return the topology of the file's links, nodes and switches."""
+        header = self.header
+        nodes, links = header.integer("nodes", 1, MAX_NODES), header.integer("links", 0, MAX_LINKS)
+        switches = header.get("switches")
+        if not isinstance(switches, list) or not all(type(node) is int for node in switches):
+            raise FileFormatError("'switches' in header.json must be a list of nodes")
+        src, dst, capacity = (self.column(name, links) for name in LINK_COLUMNS)
+        return Topology(nodes, src, dst, capacity, switches=frozenset(switches))
+
+    def column(self, name: str, rows: int, kind: type[np.signedinteger[Any]] = np.int64) -> NDArray[Any]:
+        """Return a column, checked for the header's length and its type."""
+        member = f"{name}.npy"
+        if member not in self._names:
+            raise FileFormatError(f"{member} is missing")
+        self._unread.discard(member)
+        if self._members.getinfo(member).file_size > rows:  # else it is refused for that
+            columns = len(self._names) - 1
+            check_memory(16 * rows * columns, f"{columns} columns of {rows} rows")  # as stored, and as they are used
+        data = self._read(member, _NPY_HEADER + 8 * rows)
+        match = _NPY_HEAD.match(data)
+        stored = np.dtype(match["type"].decode()) if match else np.dtype(np.uint8)
+        if match is None or int(match["rows"]) != rows or len(data) != _NPY_HEADER + rows * stored.itemsize:
+            raise FileFormatError(f"{member} is not an array of {rows} unsigned integers")
+        array = np.frombuffer(data, dtype=stored, offset=_NPY_HEADER)
+        if array.max(initial=0) > np.iinfo(kind).max:
+            raise FileFormatError(f"{member} has a number above {np.iinfo(kind).max}")
+        return seal_array(array.astype(kind))
+
+    def _read(self, name: str, limit: int) -> bytes:
+        """Return a member's bytes, within the limit of declared and real size.
+
+        zipfile checks the CRC, and unpacks no more than is asked for.
+        """
+        info = self._members.getinfo(name)
+        if info.flag_bits & 1 or info.compress_type not in {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}:
+            raise FileFormatError(f"{name} is encrypted or compressed in an unknown way")
+        if info.file_size > limit:
+            raise FileFormatError(f"{name} declares {info.file_size} bytes, but at most {limit} make sense")
+        with self._members.open(info) as member:
+            data = member.read(info.file_size + 1)
+        if len(data) != info.file_size:
+            raise FileFormatError(f"{name} has {len(data)} bytes, but declares {info.file_size}")
+        return data

@@ -14,13 +14,21 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from topodesign.base.arguments import as_integer
-from topodesign.base.arrays import earlier
+from topodesign.base.arrays import earlier, ranges
 from topodesign.base.errors import ParameterError, ScheduleError, TooLargeError
 from topodesign.base.wording import with_article
-from topodesign.collectives import ALLREDUCE, Collective, as_collective
+from topodesign.collectives import ALL_TO_ALL, ALLREDUCE, Collective, as_collective
 from topodesign.fabrics.fabric import Fabric
 from topodesign.plans.archive import MAX_ROWS
-from topodesign.plans.chunk_ops import MAX_WEIGHT, TREE_COLLECTIVES, find_parts, find_relays, find_teams, sort_sends
+from topodesign.plans.chunk_ops import (
+    MAX_WEIGHT,
+    PATH_COLLECTIVES,
+    TREE_COLLECTIVES,
+    find_parts,
+    find_relays,
+    find_teams,
+    sort_sends,
+)
 from topodesign.plans.flow import Flow, Routes
 from topodesign.topology.symmetry import Symmetry
 from topodesign.topology.topology import IntArray, Topology
@@ -225,6 +233,59 @@ def build_ways(
     routes = Routes(np.arange(len(ways)), weight[tree], start, hop)
     edges = tree, hop[start[:-1]], hop[start[1:] - 1]
     return build_trees(place, collective, (root, weight), edges, routes, rate=rate, **more)
+
+
+def build_paths(
+    place: Topology | Fabric,
+    collective: Collective,
+    units: int,
+    rows: Sequence[tuple[int, int, Sequence[int]]],
+    amounts: Sequence[int] | None = None,
+) -> Flow:
+    """Return paths as a flow with a piece per path.
+
+    Parameters
+    ----------
+    units
+        Equal parts of a block, or of a piece if blocks have several.
+    rows
+        Block, units of it and vertices of every path. The units of a block are given to its paths in their order.
+    amounts
+        Pieces of every block of an all-to-all of all nodes, by number; None if all are alike.
+    """
+    topology = place.topology if isinstance(place, Fabric) else place
+    members = collective.members(topology.nodes, topology.switches)
+    if not collective.like(*PATH_COLLECTIVES):
+        raise ScheduleError(f"paths are for {', '.join(map(str, PATH_COLLECTIVES))}, not for {collective}")
+    sizes = None
+    if amounts is not None:
+        fits = collective.like(ALL_TO_ALL) and collective.groups is None and len(amounts) == len(members) ** 2
+        if not fits or min(amounts) < 0 or not 0 < sum(amounts) < 2**62:
+            most = len(members) ** 2
+            raise ScheduleError(f"amounts are {most} numbers for an all-to-all of all, not negative, not all 0")
+        sizes = np.zeros(collective.block_count(topology.nodes), dtype=np.int64)
+        sizes[collective.blocks(members, topology.nodes)] = amounts
+    if not 1 <= units <= MAX_WEIGHT or not all(1 <= weight <= MAX_WEIGHT for _, weight, _ in rows):
+        raise ScheduleError(f"a block and a path have from 1 to {MAX_WEIGHT} units")
+    if not all(len(way) > 1 for *_, way in rows):
+        raise ScheduleError("paths have at least two vertices")
+    block, width = (np.array([row[at] for row in rows], dtype=np.int64) for at in (0, 1))
+    hop = np.fromiter((vertex for *_, way in rows for vertex in way), dtype=np.int64)
+    owner = np.repeat(np.arange(len(rows)), [len(way) for *_, way in rows])
+    stops = np.ones(topology.nodes, dtype=np.bool_)
+    stops[list(topology.switches)] = False
+    ends = np.diff(owner, prepend=-1) | np.diff(owner, append=-1)
+    at = np.flatnonzero(stops[hop] | (ends != 0))
+    same = owner[at][1:] == owner[at][:-1]
+    first, last = at[:-1][same], at[1:][same]
+    piece, length = owner[first], last - first + 1
+    start = np.arange(len(piece)) - np.searchsorted(piece, piece)
+    lo, weight = earlier(block, width), width * collective.shares(block, topology.nodes, len(members))[0]
+    cuts, hops = np.concatenate(([0], np.cumsum(length))), hop[ranges(first, length)[1]]
+    sends = piece, hop[first], hop[last], start, start + 1, np.zeros(len(piece), dtype=np.int8)
+    routes = Routes(np.arange(len(piece)), weight[piece], cuts, hops)
+    pieces = block, lo, lo + width
+    return Flow(collective, place, "chunks", units, *pieces, *sends, weight=weight, sizes=sizes, routes=routes)
 
 
 def fold_of(generators: NDArray[np.int32]) -> Symmetry:

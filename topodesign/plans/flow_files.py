@@ -34,10 +34,9 @@ Chunks have ``weight`` of every piece, and may have ``sizes`` of blocks, by numb
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
-from zipfile import ZipFile
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,22 +44,11 @@ from numpy.typing import NDArray
 from topodesign.base.errors import FileFormatError
 from topodesign.collectives import ALLREDUCE, Collective, from_record
 from topodesign.fabrics.fabric import Fabric
-from topodesign.plans.archive import (
-    MAX_INTEGER,
-    MAX_ROWS,
-    read_column,
-    read_flag,
-    read_fraction,
-    read_integer,
-    read_integers,
-)
+from topodesign.plans.archive import MAX_INTEGER, MAX_ROWS, MAX_STEPS, Archive, Header
 from topodesign.plans.flow import MAX_PORTS, MAX_TICKS, PIECES, SENDS, Circuits, Clock, Flow, Flows, Routes
-from topodesign.plans.old_columns import MAX_STEPS
 from topodesign.topology.symmetry import Symmetry
 from topodesign.topology.topology import Topology
 
-_FIELDS = ("model", "units", "steps", "pieces", "sends", "left_out", "routes", "circuits", "fold")
-_CLOCK = ("tick", "size", "overlap", "bandwidth", "begin")
 _TIMES = {"hop_from": "start", "hop_to": "end"}
 _ROUTES = {"route_send": "send", "route_weight": "weight", "hop_start": "hop_start", "hop": "hop"}
 _CIRCUITS = {
@@ -71,19 +59,13 @@ _CIRCUITS = {
     "circuit_dst": "dst",
     "dst_port": "dst_port",
 }
-_HOW = {
-    "routes": ("routes", "hops"),
-    "circuits": ("ports", "delay", "moving", "duplex", "phases", "circuits"),
-    "fold": ("generators", "representatives"),
-    "clock": _CLOCK,
-    "chunks": ("rate", "concurrent", "one_shot", "free", "sizes"),
-}
 _NARROW: Mapping[str, type[np.signedinteger[Any]]] = {
     "src": np.int32,
     "dst": np.int32,
     "block": np.int32,
     "piece": np.int32,
     "part": np.int8,
+    "generators": np.int32,
 }
 
 
@@ -109,27 +91,33 @@ def write_flow(flow: Flow) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         names = _ROUTES if routes.start is None else _ROUTES | _TIMES
         columns |= {name: getattr(routes, own) for name, own in names.items()}
     if flow.weight is not None:
-        rate = None if flow.rate is None else str(flow.rate)
-        shares = rate, flow.concurrent, flow.one_shot, flow.free, flow.sizes is not None
-        header["chunks"] = dict(zip(_HOW["chunks"], shares, strict=True))
+        header["chunks"] = {
+            "rate": None if flow.rate is None else str(flow.rate),
+            "concurrent": flow.concurrent,
+            "one_shot": flow.one_shot,
+            "free": flow.free,
+            "sizes": flow.sizes is not None,
+        }
         columns |= {"weight": flow.weight} | ({} if flow.sizes is None else {"sizes": flow.sizes})
     if flow.clock is not None:
         clock = flow.clock
-        rate = None if clock.bandwidth is None else str(clock.bandwidth)
-        header["clock"] = dict(
-            zip(_CLOCK, (str(clock.tick), str(clock.size), clock.overlap, rate, clock.begin), strict=True)
-        )
+        header["clock"] = {
+            "tick": str(clock.tick),
+            "size": str(clock.size),
+            "overlap": clock.overlap,
+            "bandwidth": None if clock.bandwidth is None else str(clock.bandwidth),
+            "begin": clock.begin,
+        }
         columns |= {"latency": clock.latency, "per_unit": clock.per_unit}
     if circuits is not None:
-        how = (
-            circuits.ports,
-            str(circuits.delay),
-            circuits.moving,
-            circuits.duplex,
-            len(circuits.begin),
-            len(circuits.src),
-        )
-        header["circuits"] = dict(zip(_HOW["circuits"], how, strict=True))
+        header["circuits"] = {
+            "ports": circuits.ports,
+            "delay": str(circuits.delay),
+            "moving": circuits.moving,
+            "duplex": circuits.duplex,
+            "phases": len(circuits.begin),
+            "circuits": len(circuits.src),
+        }
         columns |= {name: getattr(circuits, own) for name, own in _CIRCUITS.items()}
     if flow.fold is not None:
         header["fold"] = {"generators": len(flow.fold.generators), "representatives": list(flow.fold.representatives)}
@@ -149,21 +137,20 @@ def write_flows(moved: Flow | Flows) -> tuple[dict[str, Any] | list[dict[str, An
     return headers, columns
 
 
-def read_flows(archive: ZipFile, header: Any, place: Topology | Fabric, collective: Collective) -> Flow | Flows:
-    """Return the flows of a file from the members of :func:`column_names`."""
-    if not isinstance(header, list):
-        return read_flow(archive, header, place, collective)
-    if not collective.several:  # stages say what each does
-        if not all("collective" in one for one in header) or not collective.like(ALLREDUCE):
-            raise FileFormatError("'flow' in header.json must have the 'collective' of each stage of an allreduce")
-        does = [from_record(one["collective"]) for one in header]
-        header = [{name: value for name, value in one.items() if name != "collective"} for one in header]
-    elif len(header) != len(collective.several):
-        raise FileFormatError("'flow' in header.json must have an object for each collective")
-    else:
-        does = list(collective.several)
-    pairs = enumerate(zip(header, does, strict=True))
-    return Flows(tuple(read_flow(archive, one, place, own, number) for number, (one, own) in pairs))
+def read_flows(file: Archive, place: Topology | Fabric, collective: Collective) -> Flow | Flows:
+    """Return what moves in a file: a flow, streams or stages."""
+    moved = file.header.get("flow")
+    file.header.finish()
+    if not isinstance(moved, list):
+        return _read_flow(file, Header(moved, "'flow' in header.json"), place, collective)
+    headers = [Header(one, "'flow' in header.json") for one in moved]
+    does = list(collective.several or ())
+    if not does and headers and collective.like(ALLREDUCE):  # stages say what each does
+        does = [from_record(one.get("collective")) for one in headers]
+    if not headers or len(headers) != len(does):
+        raise FileFormatError("'flow' in header.json must have an object for each collective, or stage of an allreduce")
+    pairs = enumerate(zip(headers, does, strict=True))
+    return Flows(tuple(_read_flow(file, one, place, own, number) for number, (one, own) in pairs))
 
 
 def _name_column(name: str, number: int) -> str:
@@ -171,109 +158,70 @@ def _name_column(name: str, number: int) -> str:
     return f"{number}_{name}" if number else name
 
 
-def column_names(header: object) -> list[str]:
-    """Return the column names that a file's header implies."""
-    headers, found = header if isinstance(header, list) else [header], list[str]()
-    if not headers or not all(isinstance(one, dict) for one in headers):
-        raise FileFormatError("'flow' in header.json must be an object, or a list of objects")
-    for number, one in enumerate(headers):
-        left_out = one.get("left_out")
-        if not isinstance(left_out, list) or not all(name in ("piece", "end", "part") for name in left_out):
-            raise FileFormatError("'left_out' in header.json must be a list of some of piece, end and part")
-        names = [name for name in (*PIECES, *SENDS) if name not in left_out]
-        for name, more in (("routes", _ROUTES), ("circuits", _CIRCUITS)):
-            names += more if one.get(name) is not None else ()
-        if isinstance(chunks := one.get("chunks"), dict):
-            names += ["weight", "sizes"] if chunks.get("sizes") is True else ["weight"]
-        if one.get("clock") is not None:
-            names += ("latency", "per_unit", *(_TIMES if one.get("routes") is not None else ()))
-        names += ["generators"] if one.get("fold") is not None else []
-        found += [_name_column(name, number) for name in names]
-    return found
-
-
-def read_flow(
-    archive: ZipFile, header: Mapping[str, Any], place: Topology | Fabric, collective: Collective, number: int = 0
+def _read_flow(
+    file: Archive, header: Header, place: Topology | Fabric, collective: Collective, number: int = 0
 ) -> Flow:
     """Return a flow of a file, with its form checked."""
-    model = header.get("model")
-    if model not in ("steps", "chunks", "clock") or (model != "steps" and header.get(model) is None):
-        raise FileFormatError("'model' in header.json must be steps, or chunks or clock with an object of that name")
-    check_fields(header, _FIELDS if model == "steps" else (*_FIELDS, model), "'flow' in header.json")
+    topology = place.topology if isinstance(place, Fabric) else place
+    left_out, model = header.get("left_out"), header.get("model")
+    if not isinstance(left_out, list) or not all(name in ("piece", "end", "part") for name in left_out):
+        raise FileFormatError("'left_out' in header.json must be a list of some of piece, end and part")
+    if model not in ("steps", "chunks", "clock"):
+        raise FileFormatError("'model' in header.json must be steps, chunks or clock")
 
-    def column(name: str, rows: int, kind: type[np.signedinteger[Any]]) -> NDArray[Any]:
+    def column(name: str, rows: int) -> Any:
         """Return a column of this flow."""
-        return read_column(archive, _name_column(name, number), rows, kind)
+        return file.column(_name_column(name, number), rows, _NARROW.get(name, np.int64))
 
-    pieces, sends = (read_integer(header, name, 0, MAX_ROWS) for name in ("pieces", "sends"))
+    pieces, sends = (header.integer(name, 0, MAX_ROWS) for name in ("pieces", "sends"))
     rows = dict.fromkeys(PIECES, pieces) | dict.fromkeys(SENDS, sends)
-    columns: dict[str, Any] = {
-        name: column(name, count, _NARROW.get(name, np.int64))
-        for name, count in rows.items()
-        if name not in header["left_out"]
-    }
+    columns: dict[str, Any] = {name: column(name, count) for name, count in rows.items() if name not in left_out}
     columns = _get_defaults(sends, columns["start"]) | columns
     more: dict[str, Any] = {}
-    if header.get("routes") is not None:
-        asked = _object(header, "routes")
-        routes, hops = (read_integer(asked, name, 0, MAX_ROWS) for name in _HOW["routes"])
+    if (asked := header.part("routes")) is not None:
+        routes, hops = (asked.integer(name, 0, MAX_ROWS) for name in ("routes", "hops"))
         lengths = {"hop_start": routes + 1, "hop": hops} | dict.fromkeys(_TIMES, max(0, hops - routes))
         names = _ROUTES | _TIMES if model == "clock" else _ROUTES
-        ways: dict[str, Any] = {own: column(name, lengths.get(name, routes), np.int64) for name, own in names.items()}
-        more["routes"] = Routes(**ways)
-    if header.get("circuits") is not None:
-        asked = _object(header, "circuits")
-        phases, count = (read_integer(asked, name, 0, MAX_ROWS) for name in ("phases", "circuits"))
-        read: dict[str, Any] = {
-            own: column(name, phases if name == "begin" else count, np.int64) for name, own in _CIRCUITS.items()
-        }
-        delay = read_fraction(asked, "delay", positive=False)
-        flags = read_flag(asked, "moving"), read_flag(asked, "duplex")
-        more["circuits"] = Circuits(read_integer(asked, "ports", 1, MAX_PORTS), delay, *flags, **read)
-    if model == "chunks":
-        asked, nodes = _object(header, "chunks"), place.topology.nodes if isinstance(place, Fabric) else place.nodes
-        more |= {name: read_flag(asked, name) for name in ("concurrent", "one_shot", "free")}
-        more["rate"] = None if asked.get("rate") is None else read_fraction(asked, "rate")
-        more["weight"] = column("weight", pieces, np.int64)
-        if read_flag(asked, "sizes"):
-            more["sizes"] = column("sizes", collective.block_count(nodes), np.int64)
-    if model == "clock":
-        asked, links = _object(header, "clock"), len((place.topology if isinstance(place, Fabric) else place).src)
-        rate = None if asked.get("bandwidth") is None else read_fraction(asked, "bandwidth")
-        more["clock"] = Clock(
-            read_fraction(asked, "tick"),
-            read_fraction(asked, "size"),
-            read_flag(asked, "overlap"),
-            column("latency", links, np.int64),
-            column("per_unit", links, np.int64),
-            rate,
-            read_integer(asked, "begin", 0, MAX_TICKS - 1),
+        more["routes"] = Routes(**{own: column(name, lengths.get(name, routes)) for name, own in names.items()})
+        asked.finish()
+    if (asked := header.part("circuits")) is not None:
+        phases, count = (asked.integer(name, 0, MAX_ROWS) for name in ("phases", "circuits"))
+        more["circuits"] = Circuits(
+            asked.integer("ports", 1, MAX_PORTS),
+            asked.fraction("delay", positive=False),
+            asked.flag("moving"),
+            asked.flag("duplex"),
+            **{own: column(name, phases if name == "begin" else count) for name, own in _CIRCUITS.items()},
         )
-    if header.get("fold") is not None:
-        asked, nodes = _object(header, "fold"), place.topology.nodes if isinstance(place, Fabric) else place.nodes
-        count = read_integer(asked, "generators", 0, MAX_ROWS // nodes)
-        generators = column("generators", count * nodes, np.int32).reshape(count, nodes)
-        chosen = read_integers(asked.get("representatives"), "representatives")
-        more["fold"] = Symmetry(nodes, chosen, partial(tuple, generators))
-    units, steps = read_integer(header, "units", 1, MAX_INTEGER), read_integer(header, "steps", 0, MAX_STEPS)
+        asked.finish()
+    if (asked := header.part("fold")) is not None:
+        count = asked.integer("generators", 0, MAX_ROWS // topology.nodes)
+        generators = column("generators", count * topology.nodes).reshape(count, topology.nodes)
+        more["fold"] = Symmetry(topology.nodes, asked.integers("representatives"), partial(tuple, generators))
+        asked.finish()
+    if model != "steps":
+        asked = Header(header.get(model), f"'{model}' in header.json")
+        if model == "chunks":
+            more |= {name: asked.flag(name) for name in ("concurrent", "one_shot", "free")}
+            more |= {"rate": asked.fraction_or_none("rate"), "weight": column("weight", pieces)}
+            if asked.flag("sizes"):
+                more["sizes"] = column("sizes", collective.block_count(topology.nodes))
+        else:
+            more["clock"] = Clock(
+                asked.fraction("tick"),
+                asked.fraction("size"),
+                asked.flag("overlap"),
+                column("latency", len(topology.src)),
+                column("per_unit", len(topology.src)),
+                asked.fraction_or_none("bandwidth"),
+                asked.integer("begin", 0, MAX_TICKS - 1),
+            )
+        asked.finish()
+    units, steps = header.integer("units", 1, MAX_INTEGER), header.integer("steps", 0, MAX_STEPS)
+    header.finish()
     return Flow(collective, place, model, units, **columns, steps=steps, **more)
 
 
 def _get_defaults(sends: int, start: NDArray[Any]) -> dict[str, NDArray[Any]]:
     """Return the columns that are omitted if they have these values."""
     return {"piece": np.arange(sends, dtype=np.int32), "end": start + 1, "part": np.zeros(sends, dtype=np.int8)}
-
-
-def _object(header: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    value = header[name]
-    if not isinstance(value, dict):
-        raise FileFormatError(f"'{name}' in header.json must be an object or null")
-    check_fields(value, _HOW[name], f"'{name}' in header.json")
-    return value
-
-
-def check_fields(record: Mapping[str, Any], known: Iterable[str], where: str) -> None:
-    """Raise FileFormatError for unexpected fields of a header object."""
-    unknown = sorted(record.keys() - set(known))
-    if unknown:
-        raise FileFormatError(f"{where} has the unknown field '{unknown[0][:50]}'")

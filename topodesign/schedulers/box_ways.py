@@ -26,7 +26,8 @@ from topodesign.base.errors import InfeasibleError, TooLargeError
 from topodesign.collectives import ALL_TO_ALL
 from topodesign.fabrics.contraction import boxes_of, contract_fabric
 from topodesign.fabrics.fabric import Fabric
-from topodesign.plans.chunk_ops import MAX_WEIGHT, find_ways, flow_of_paths
+from topodesign.plans.build import build_paths
+from topodesign.plans.chunk_ops import MAX_WEIGHT, find_ways
 from topodesign.plans.flow import Flow
 from topodesign.plans.measure import flow_claim
 from topodesign.plans.plan import Plan
@@ -246,7 +247,7 @@ def exchange_plan(request: Request) -> Plan:
     rows = [*_inner(small, flow.units * cuts), *_outer(small, flow, cuts)]
     nodes = fabric.topology.nodes
     named = [(source * nodes + goal, weight, way) for source, goal, weight, way in rows]
-    paths = flow_of_paths(fabric, ALL_TO_ALL, flow.units * cuts, named)
+    paths = build_paths(fabric, ALL_TO_ALL, flow.units * cuts, named)
     claim = flow_claim(paths)
     each = len(next(iter(small.members.values())))
     least = plan.claim["inv_x_star"] / (1 + Fraction(plan.generator["lost"])) * each**2

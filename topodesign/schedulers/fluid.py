@@ -25,7 +25,8 @@ from topodesign.fabrics.node_values import as_shards
 from topodesign.fabrics.part import compute_node, select_part
 from topodesign.optima.flows import FLOWS, best_flow, fabric_limits
 from topodesign.optima.fluid.packing import packing
-from topodesign.plans.chunk_ops import MAX_WEIGHT, TREE_COLLECTIVES, flow_of_paths
+from topodesign.plans.build import build_paths
+from topodesign.plans.chunk_ops import MAX_WEIGHT, TREE_COLLECTIVES
 from topodesign.plans.flow import Flow
 from topodesign.plans.measure import flow_claim
 from topodesign.plans.plan import Plan
@@ -70,7 +71,7 @@ def _uneven(request: Request, fabric: Fabric, collective: Collective) -> Plan:
     nodes = list(fabric.compute)
     pieces = tuple(demand[np.ix_(nodes, nodes)].ravel().tolist())
     rows = [(source * len(demand) + goal, part // common, hops) for source, goal, hops, part in paths]
-    movement = flow_of_paths(fabric, collective, whole // common, rows, pieces)
+    movement = build_paths(fabric, collective, whole // common, rows, pieces)
     claim = Claim.to_bound(Of.TIME, flow.time, Scope.FLOWS, flow.time)
     made = {"method": "fluid", "traffic": str(request.shards) if isinstance(request.shards, str | Path) else "a matrix"}
     words = f"uneven traffic, {sum(pieces)} pieces; {claim}"
@@ -142,7 +143,7 @@ def _paths(fabric: Fabric, collective: Collective, flow: DemandFlow, chunks: int
         weights = _round_weights(fabric, found, [Fraction(weight * chunks, units) for weight in weights], chunks)
         units = chunks
     found = [path._replace(weight=weight) for path, weight in zip(found, weights, strict=True) if weight]
-    return flow_of_paths(fabric, collective, units, [(path.block, path.weight, path.hops) for path in found])
+    return build_paths(fabric, collective, units, [(path.block, path.weight, path.hops) for path in found])
 
 
 class _Path(NamedTuple):

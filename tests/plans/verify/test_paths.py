@@ -18,7 +18,7 @@ from tests.samples.verdicts import verify_paths, verify_rounds
 from topodesign.base.errors import InfeasibleError, ScheduleError
 from topodesign.collectives import as_collective
 from topodesign.fabrics.fabric import Shared
-from topodesign.plans.chunk_ops import flow_of_paths
+from topodesign.plans.build import build_paths
 from topodesign.plans.plan import Plan
 from topodesign.plans.unroll import unroll
 from topodesign.plans.verify.plans import check_movement
@@ -159,9 +159,9 @@ def test_the_form_is_checked_when_made(changes: dict[str, Any], message: str) ->
     paths = drawn(5)
     row = changes.get("block", 1), changes.get("weight", 1), changes.get("way", paths.ways[0])
     with pytest.raises(ScheduleError, match=message):
-        flow_of_paths(paths.topology, paths.collective, changes.get("units", 1), [row])
+        build_paths(paths.topology, paths.collective, changes.get("units", 1), [row])
     with pytest.raises(ScheduleError, match="not for"):
-        flow_of_paths(paths.topology, as_collective("allgather"), 1, [])
+        build_paths(paths.topology, as_collective("allgather"), 1, [])
 
 
 def test_equal_paths_are_equal() -> None:

@@ -14,8 +14,8 @@ from topodesign.base.cost import Cost
 from topodesign.base.errors import InfeasibleError
 from topodesign.collectives import ALL_TO_ALL, ALLGATHER, ALLREDUCE, BROADCAST, SCATTER, Collective
 from topodesign.fabrics.fabric import Fabric
-from topodesign.plans.build import build_ways, lay_out
-from topodesign.plans.chunk_ops import PATH_COLLECTIVES, find_loads, flow_of_paths
+from topodesign.plans.build import build_paths, build_ways, lay_out
+from topodesign.plans.chunk_ops import PATH_COLLECTIVES, find_loads
 from topodesign.plans.flow import Flow
 from topodesign.plans.flow_ops import concatenate, reverse
 from topodesign.plans.measure import cost_claim, flow_claim
@@ -145,7 +145,7 @@ def path_plan(request: Request, name: str) -> Plan:
     pairs = list(zip(starts[apart].tolist(), goals[apart].tolist(), strict=True))
     ways = Router(topology, fabric.names).paths(pairs, [1] * len(pairs), by_step=False)
     rows = [(block, 1, way) for block, way in zip(blocks[apart].tolist(), ways, strict=True)]
-    movement = flow_of_paths(fabric, collective, 1, rows)
+    movement = build_paths(fabric, collective, 1, rows)
     made = {"method": name, "root": request.root_name}
     return Plan(fabric, movement, flow_claim(movement), spec_of(request), made)
 
