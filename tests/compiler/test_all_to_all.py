@@ -17,7 +17,7 @@ from topodesign.base.errors import InfeasibleError, ParameterError, ScheduleErro
 from topodesign.collectives import ALL_TO_ALL, GATHER, SCATTER, Collective
 from topodesign.compiler.columns import KINDS
 from topodesign.compiler.compilation import Compiled, compile_plan
-from topodesign.compiler.frontends.all_to_all import Writer, journeys
+from topodesign.compiler.frontends.all_to_all import Router, lay_routes
 from topodesign.compiler.frontends.operations import SCRATCH
 from topodesign.compiler.instructions import Buffer, Kind
 from topodesign.plans.build import build_steps
@@ -125,7 +125,7 @@ def test_wrong_schedules_are_refused() -> None:
         with pytest.raises(ScheduleError, match="is invalid"):
             compiled(topology, build_steps(ALL_TO_ALL, 3, 1, 1, [tuple(np.array(wrong).T)]))
         with pytest.raises(ScheduleError, match="does not"):
-            journeys(build_steps(ALL_TO_ALL, 3, 1, 1, [tuple(np.array(wrong).T)]))
+            lay_routes(build_steps(ALL_TO_ALL, 3, 1, 1, [tuple(np.array(wrong).T)]))
     compiled(topology, build_steps(ALL_TO_ALL, 3, 1, 2, [tuple(np.array(late).T)]), inplace=True)
 
 
@@ -136,13 +136,13 @@ def test_what_goes_astray_is_left_out() -> None:
     wasteful = build_steps(ALL_TO_ALL, 3, 1, 2, [tuple(np.array([*rows, (2, 1, 2, 1, 0, 1)]).T)])
     made = compiled(topology, wasteful)
     assert all(one.step <= 1 for body in ranks_of(made.program) for tb in body.threadblocks for one in tb.instructions)
-    assert np.all(np.diff(journeys(wasteful).first) == 1)
+    assert np.all(np.bincount(lay_routes(wasteful).chunks) <= 1)
 
 
 def test_what_is_gathered_is_sent_at_once() -> None:
     """Copies into scratch are for the send after them, which reads what they wrote and nothing else."""
     rounds = exchange(build("torus(4,4)"), ALL_TO_ALL, chunks=2).rounds
-    made = Writer(ALL_TO_ALL, 16, journeys(rounds), inplace=False, channels=1, max_count=64).operations()
+    made = Router(ALL_TO_ALL, lay_routes(rounds), 16, inplace=False).list_operations(1, 64)
     gathered, number = list[int](), 0
     columns = (one.tolist() for one in (made.kind, made.source, made.target, made.size))
     for kind, source, target, size in zip(*columns, strict=True):
@@ -159,6 +159,10 @@ def test_chunks_are_as_few_as_can_be() -> None:
     topology = build("torus(3,3)")
     rounds = exchange(topology, ALL_TO_ALL, chunks=2).rounds
     finer = rounds.having(units=rounds.units * 6, lo=rounds.lo * 6, hi=rounds.hi * 6)
-    assert np.array_equal(np.concatenate(journeys(finer)[1:]), np.concatenate(journeys(rounds)[1:]))
-    assert journeys(rounds).cut(None, 3).chunks == 3 * journeys(rounds).chunks
-    assert np.all(journeys(rounds).cut(None, 3).size)
+    plan = lay_routes(rounds)
+    for one, other in zip(lay_routes(finer), plan, strict=True):
+        assert one is not None
+        assert other is not None
+        assert np.array_equal(one, other)
+    assert plan.cut(None, 3).total == 3 * plan.total
+    assert np.array_equal(np.diff(plan.cut(None, 3).first), 3 * plan.count_carried(plan.total))

@@ -27,7 +27,7 @@ from topodesign.compiler.columns import BITS, RECEIVES, SENDS
 from topodesign.compiler.compilation import CompilationError, Compiled, settle
 from topodesign.compiler.frontends.operations import OUT, SCRATCH, Operations
 from topodesign.compiler.frontends.packing import pack_scratch
-from topodesign.compiler.frontends.rounds import made_of_rounds, prune_rounds
+from topodesign.compiler.frontends.rounds import lay_rounds, operations_of_rounds, prune_rounds
 from topodesign.compiler.frontends.threads import assemble
 from topodesign.compiler.ir import Program
 from topodesign.compiler.limits import Limits
@@ -144,10 +144,10 @@ def compile_phases(plan: Plan | str | Path, target: str = "msccl", **options: Un
     own = _Room(plan.collective, rounds.nodes)
     if not made:
         length = Limits(chunks_per_instruction=limits.chunks_per_instruction)
-        whole = made_of_rounds(topology, rounds, settled, length)
-        chunks, operations = whole.operations(None, None)
+        whole = lay_rounds(rounds, settled, length).cut(None, settled.channels)
+        operations = operations_of_rounds(rounds, whole, settled, length)
         operations, scratch = pack_scratch(operations, reuse=False)
-        shard = chunks // plan.collective.shards(rounds.nodes)
+        shard = whole.shard
         own = _Room(plan.collective, rounds.nodes, shard, int(scratch.max()), settled.inplace)
         made = _cut(own.place(operations), plan.flow, own.size, settled, limits)
     programs = []

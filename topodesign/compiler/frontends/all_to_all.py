@@ -11,8 +11,7 @@ All is in columns: chunks, the hops of their ways, and a row for every chunk tha
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import NamedTuple
+from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,8 +21,19 @@ from topodesign.base.compiled import Ints
 from topodesign.base.errors import ScheduleError, TooLargeError
 from topodesign.base.wording import count_noun
 from topodesign.collectives import ALL_TO_ALL, GATHER, SCATTER, Collective
-from topodesign.compiler.columns import BITS, NUMBER
-from topodesign.compiler.frontends.operations import IN, OUT, SCRATCH, Copies, Operations, prepare
+from topodesign.compiler.columns import BITS
+from topodesign.compiler.frontends.layout import Layout, lay_messages
+from topodesign.compiler.frontends.operations import (
+    IN,
+    OUT,
+    SCRATCH,
+    Copies,
+    Operations,
+    cut_pieces,
+    order_operations,
+    prepare,
+    write,
+)
 from topodesign.compiler.instructions import Kind
 from topodesign.plans.flow import Flow
 
@@ -31,40 +41,11 @@ COLLECTIVES = (ALL_TO_ALL, SCATTER, GATHER)  # what this module can do
 
 MAX_HOPS = 2**19  # chunks times links that they go over: about a minute
 
-_NOWHERE = -(2**62)  # the rank of a way without hops: that of others is larger
+NOWHERE = -(2**62)  # the rank of a way without hops: that of others is larger
 
 
-class Journey(NamedTuple):
-    """Routes of all blocks, with pieces and hops."""
-
-    chunks: int  # of a block
-    block: Ints  # of every piece: its block, and where it lies in it, in chunks
-    begin: Ints
-    size: Ints
-    first: Ints  # its first hop, and at last how many there are
-    step: Ints  # of every hop
-    src: Ints
-    dst: Ints
-    tail: Ints  # a number of the rest of the way after it, in the order of these
-
-    def cut(self, chunks: int | None, split: int) -> Journey:
-        """Return the routes for ``chunks * split`` chunks per block.
-
-        Pieces that are shorter than a chunk may vanish: what they had goes with their neighbours. None: as many as
-        there are.
-        """
-        whole = self.chunks if chunks is None else chunks
-        begin, end = (at * whole // self.chunks * split for at in (self.begin, self.begin + self.size))
-        some = np.flatnonzero(end > begin)
-        length = np.diff(self.first)
-        hops = np.repeat(end > begin, length)
-        columns = (column[hops] for column in (self.step, self.src, self.dst, self.tail))
-        first = np.append(0, np.cumsum(length[some]))
-        return Journey(whole * split, self.block[some], begin[some], (end - begin)[some], first, *columns)
-
-
-def journeys(schedule: Flow, *, partly: bool = False) -> Journey:
-    """Return the routes of all pieces, with the fewest chunks.
+def lay_routes(schedule: Flow, *, partly: bool = False) -> Layout:
+    """Return the messages of all blocks in the fewest chunks, with the rest of the way of each chunk.
 
     Notes
     -----
@@ -109,8 +90,11 @@ def journeys(schedule: Flow, *, partly: bool = False) -> Journey:
     begin -= np.repeat(begin[at := np.searchsorted(of[one], distinct(of))], np.diff(np.append(at, len(one))))
     lengths = first[one + 1] - first[one]
     hops = ranges(first[one], lengths)[1]
-    ways = np.append(0, np.cumsum(lengths)), step[hops], src[hops], dst[hops], tail[hops]
-    return Journey(units // chunk, blocks[of[one]], begin, size, *ways)
+    piece = np.repeat(np.arange(len(one)), lengths)
+    begin += blocks[of[one]] * (units // chunk)
+    keys = np.stack((step[hops], src[hops], dst[hops], np.zeros(len(hops), dtype=np.int64)))
+    start = np.arange((nodes**2 if collective.pairwise else nodes) + 1) * (units // chunk)
+    return lay_messages(start, keys, begin[piece], size[piece], tail[hops])
 
 
 def check_hops(nodes: int, chunks: int, hops: int) -> None:
@@ -151,14 +135,14 @@ def _followed(
 
 def _ranks(first: Ints, step: Ints, link: Ints) -> tuple[Ints, Ints]:
     """Return sort ranks of routes and their tails."""
-    rank = np.full(len(step) + 1, _NOWHERE)
-    tail = np.full(len(step), _NOWHERE)
+    rank = np.full(len(step) + 1, NOWHERE)
+    tail = np.full(len(step), NOWHERE)
     last = np.zeros(len(step), dtype=bool)
     last[first[1:] - 1] = True
     base = 0
     for now in distinct(step)[::-1].tolist():  # what begins later comes later
         at = np.flatnonzero(step == now)
-        tail[at] = np.where(last[at], _NOWHERE, rank[at + 1])
+        tail[at] = np.where(last[at], NOWHERE, rank[at + 1])
         order = at[np.lexsort((tail[at], link[at]))]
         new = (np.diff(link[order], prepend=-1) != 0) | (np.diff(tail[order], prepend=1) != 0)
         number = np.cumsum(new)
@@ -167,70 +151,37 @@ def _ranks(first: Ints, step: Ints, link: Ints) -> tuple[Ints, Ints]:
     return rank[first[:-1]], tail
 
 
-class _Late(NamedTuple):
-    """Chunks to copy to the output once it is free."""
+class Router:
+    """Places of chunks on their ways, and the operations that bring them there."""
 
-    after: Ints  # the step of that
-    piece: Ints  # number of what brought them, of all that is received, with its step, ends and instance
-    step: Ints
-    src: Ints
-    dst: Ints
-    instance: Ints
-    place: Ints
-    home: Ints
+    def __init__(self, collective: Collective, plan: Layout, ranks: int, *, inplace: bool) -> None:
+        self.collective, self.plan, self.ranks, self.inplace = collective, plan, ranks, inplace
+        self._scratch = np.zeros(ranks, dtype=np.int64)
+        self._number = 0  # of pieces so far
+        self._moved, self._chunk = np.unique(plan.chunks, return_inverse=True)
 
-    def at(self, rows: Ints | NDArray[np.bool_]) -> _Late:
-        """Return some of them."""
-        return _Late(*(column[rows] for column in self))
+    def list_operations(self, channels: int, longest: int) -> Operations:
+        """Return each rank's serial operations, in every step sends before receives.
 
+        Messages are split over ``channels``, and an instruction moves ``longest`` chunks at most.
+        """
+        plan = self.plan
+        links, each = distinct(plan.dst * self.ranks + plan.src), np.arange(channels)
+        connections = *np.divmod(np.repeat(links, len(each)), self.ranks), np.tile(each, len(links))
+        tables = [prepare(*connections, self._settle(), longest)]
+        ends = np.searchsorted(plan.step, now := distinct(plan.step)), np.searchsorted(plan.step, now, side="right")
+        for begin, end in zip(*ends, strict=True):
+            tables += self._move(begin, end, channels, longest)
+        return order_operations(self.ranks, tables)
 
-@dataclass
-class Writer:
-    """Pieces on their way to operations."""
-
-    collective: Collective  # what they belong to, with its root if it has one
-    ranks: int  # number of ranks
-    journey: Journey  # the pieces
-    inplace: bool  # whether input and output share memory
-    channels: int  # connections that each message is split over
-    max_count: int  # the most chunks that one instruction moves
-
-    def operations(self) -> Operations:
-        """Return the operations of each rank in serial order."""
-        way = self.journey
-        self._scratch = np.zeros(self.ranks, dtype=np.int64)
-        early = self._settle()
-        self._rows = [np.stack((early.rank, *early[1:]))]
-        late = _Late(*np.empty((8, 0), dtype=np.int64))
-        self._received = 0
-        number = np.cumsum(way.size) - way.size
-        piece = np.repeat(np.arange(len(way.size)), np.diff(way.first))
-        for step in distinct(way.step).tolist():
-            hop = np.flatnonzero(way.step == step)
-            sizes = way.size[piece[hop]]
-            row, chunk = ranges(number[piece[hop]], sizes)
-            of = hop[row]
-            at = np.where(way.tail[of] == _NOWHERE, self._homes[chunk], self._here[chunk])
-            # what goes on together stays together, and lies as it does at the sender
-            order = np.lexsort((at, way.tail[of], way.dst[of], way.src[of]))
-            arriving = self._move(step, chunk[order], of[order])
-            late = _Late(*(np.concatenate(both) for both in zip(late, arriving, strict=True)))
-            self._copy_home(late.at(late.after <= step))
-            late = late.at(late.after > step)
-        self._copy_home(late)
-        rank, *columns = np.concatenate(self._rows, axis=1)
-        order = np.argsort(rank, kind="stable")
-        first = np.searchsorted(rank[order], np.arange(self.ranks + 1))
-        return Operations(first, *(column[order] for column in columns))
-
-    def _settle(self) -> Operations:
-        """Find chunk places and free times; return the initial copies.
+    def _settle(self) -> list[list[Copies]]:
+        """Find chunk places and free times; return the initial copies of each rank.
 
         Out of place these are the blocks that stay where they are. In place the chunks of inputs leave some day, and
         output may be written over them then.
         """
-        way, ranks, chunks = self.journey, self.ranks, self.journey.chunks
-        given, wanted = np.full((2, ranks**2 if self.collective.pairwise else ranks), -1)
+        plan, ranks, chunks = self.plan, self.ranks, self.plan.shard
+        given, wanted = np.full((2, len(plan.start) - 1), -1)
         for rank in range(ranks):
             inputs, outputs = self.collective.inputs(rank, ranks), self.collective.outputs(rank, ranks)
             starts, names = (0, 0), (IN, OUT)
@@ -239,8 +190,6 @@ class Writer:
                 names = (IN, IN) if len(outputs) < len(inputs) else (OUT, OUT)
             for places, some, start, name in zip((given, wanted), (inputs, outputs), starts, names, strict=True):
                 places[np.array(some, dtype=np.int64)] = name + (start + np.arange(len(some))) * chunks
-        links, each = distinct(way.dst * ranks + way.src), np.arange(self.channels)
-        connections = *np.divmod(np.repeat(links, len(each)), ranks), np.tile(each, len(links))
         copies: list[list[Copies]] = [[] for _ in range(ranks)]
         blocks = self.collective.blocks(np.arange(ranks), ranks)
         source, goal = self.collective.places(self.collective.movements[0], blocks, ranks)
@@ -248,36 +197,35 @@ class Writer:
         for rank, block in zip(source[stay].tolist(), blocks[stay].tolist(), strict=True):
             own = np.arange(chunks)
             copies[rank].append((0, given[block] + own, wanted[block] + own))
-        piece, lies = ranges(way.begin, way.size)
-        self._here, self._homes = given[way.block[piece]] + lies, wanted[way.block[piece]] + lies
-        self._busy = np.zeros(len(piece), dtype=np.int64)  # step in which what is in its home leaves
-        if self.inplace and len(piece):
-            begin, end = way.first[:-1][piece], way.first[1:][piece] - 1
+        block, lies = np.divmod(self._moved, chunks)
+        self._here, self._homes = given[block] + lies, wanted[block] + lies
+        self._busy = np.zeros(len(block), dtype=np.int64)  # step in which what is in its home leaves
+        if self.inplace and len(block):
+            message, last = plan.message, plan.rest == NOWHERE
+            goal = np.zeros(len(block), dtype=np.int64)
+            goal[self._chunk[last]] = plan.dst[message[last]]
+            first = np.unique(self._chunk, return_index=True)[1]  # messages are in the order of the steps
+            source, leaves = plan.src[message[first]], plan.step[message[first]]
             offsets = self._here & (1 << BITS) - 1, self._homes & (1 << BITS) - 1
             most = int(max(map(np.max, offsets))) + 1
-            here, home = way.src[begin] * most + offsets[0], way.dst[end] * most + offsets[1]
+            here, home = source * most + offsets[0], goal * most + offsets[1]
             order = np.argsort(here)
             found = order[np.minimum(np.searchsorted(here[order], home), len(here) - 1)]
-            self._busy = np.where(here[found] == home, way.step[begin[found]], 0)
-        return prepare(*connections, copies, self.max_count)
+            self._busy = np.where(here[found] == home, leaves[found], 0)
+        return copies
 
-    def _move(self, step: int, chunk: Ints, hop: Ints) -> _Late:
-        """Send and receive a step's chunks; return copies for later.
+    def _move(self, begin: int, end: int, channels: int, longest: int) -> Iterator[Ints]:
+        """Yield the operations of a step, which has messages from ``begin`` to ``end``.
 
         A part of a message goes whole or, if that takes no more instructions, in pieces.
         """
-        way = self.journey
-        heads = np.flatnonzero(np.diff(way.src[hop], prepend=-1) | np.diff(way.dst[hop], prepend=-1))
-        share = np.diff(np.append(heads, len(hop))) // self.channels
-        cuts = -(-share // self.max_count)  # of what a channel carries, into what an instruction moves
-        message, number = ranges(0, self.channels * cuts)
-        instance, number = np.divmod(number, cuts[message])
-        low, high = (at * share[message] // cuts[message] for at in (number, number + 1))
-        size, src, dst = high - low, way.src[hop[heads]][message], way.dst[hop[heads]][message]
+        plan, step, bounds = self.plan, int(self.plan.step[begin]), self.plan.first[begin : end + 1]
+        chunk, final = self._arrange(bounds)
+        row, _, size = cut_pieces(np.repeat(np.diff(bounds) // channels, channels), longest)
+        src, dst, instance = plan.src[begin + row // channels], plan.dst[begin + row // channels], row % channels
         part, place = ranges(0, size)
-        here, homes, final = self._here[chunk], self._homes[chunk], way.tail[hop] == _NOWHERE
-        free = final & (self._busy[chunk] < step)  # may go home, as what is there has left
-
+        here, homes, busy = self._here[chunk], self._homes[chunk], self._busy[chunk]
+        free = final & (busy < step)  # may go home, as what is there has left
         start = np.cumsum(size) - size
 
         def count(rows: NDArray[np.bool_], of: Ints = part) -> Ints:
@@ -298,30 +246,41 @@ class Writer:
         target = np.where(direct[part], homes, np.where(split[part], apart, SCRATCH + whole[part] + place))
         source = np.where(gathered[part], SCRATCH + together[part] + place, here)
         new = _begins(part) | (split[part] & broken)
-        piece = np.cumsum(new) - 1
+        piece = self._number + np.cumsum(new) - 1
         src, dst, instance = src[part], dst[part], instance[part]
-
+        self._number += int(new.sum())
         self._here[chunk] = target
-        copies = np.flatnonzero(gathered[part])
-        last = final & (target != homes)
-        ready, busy = (np.flatnonzero(last & one) for one in (self._busy[chunk] < step, self._busy[chunk] >= step))
 
-        def rows(kind: Kind, at: Ints, new: NDArray[np.bool_], *ends: Ints | None) -> Ints:
-            """Return operation rows for runs of chunks, with their pieces."""
+        def rows(kind: Kind, turn: int, at: Ints, new: NDArray[np.bool_], *ends: Ints | None) -> Ints:
+            """Return operations for runs of chunks: of the sender in turn 1, what waits for others in turn 3."""
             begin = np.flatnonzero(new)
             some, sizes = at[begin], np.diff(np.append(begin, len(at)))
-            columns = (np.full(len(some), -1) if one is None else one[some] for one in (*ends, instance))
-            rank = (src if ends[-1] is None else dst)[some]
-            return np.stack((piece[some], rank, *np.full((2, len(some)), ((NUMBER[kind],), (step,))), sizes, *columns))
+            source, target, send, receive = (-1 if one is None else one[some] for one in ends)
+            order, own = ((src if turn == 1 else dst)[some], step, turn, piece[some]), instance[some]
+            when = busy[some] if turn == 3 else None  # what is in its home leaves in that step
+            return write(kind, order, sizes, (source, target, send, receive), own, when=when)
 
-        every = np.arange(len(part))
-        gathering = rows(Kind.COPY, copies, _begins(part[copies], here[copies]), here, source, dst, None)
-        self._write(gathering, rows(Kind.SEND, every, new, source, None, dst, None))
-        home = rows(Kind.COPY, ready, _begins(piece[ready], target[ready], homes[ready]), target, homes, None, src)
-        self._write(rows(Kind.RECEIVE, every, new, None, target, None, src), home)
-        about = (self._received + piece, np.full(len(part), step), src, dst, instance, target, homes)
-        self._received += len(part)
-        return _Late(*(column[busy] for column in (self._busy[chunk], *about)))
+        every, copies, last = np.arange(len(part)), np.flatnonzero(gathered[part]), final & (target != homes)
+        ready, late = np.flatnonzero(last & (busy < step)), np.flatnonzero(last & (busy >= step))
+        late = late[np.argsort(busy[late], kind="stable")]
+        yield rows(Kind.COPY, 1, copies, _begins(part[copies], here[copies]), here, source, dst, None)
+        yield rows(Kind.SEND, 1, every, new, source, None, dst, None)
+        yield rows(Kind.RECEIVE, 2, every, new, None, target, None, src)
+        yield rows(Kind.COPY, 2, ready, _begins(piece[ready], target[ready], homes[ready]), target, homes, None, src)
+        new = _begins(piece[late], target[late], homes[late]) | _begins(busy[late])
+        yield rows(Kind.COPY, 3, late, new, target, homes, None, src)
+
+    def _arrange(self, bounds: Ints) -> tuple[Ints, NDArray[np.bool_]]:
+        """Return the chunks of messages in the order in which they are sent, and which end their ways.
+
+        What goes on together stays together, and lies as it does at the sender.
+        """
+        assert self.plan.rest is not None  # noqa: S101  for mypy: lay_routes says it
+        carried = slice(bounds[0], bounds[-1])
+        chunk, rest = self._chunk[carried], self.plan.rest[carried]
+        at = np.where(rest == NOWHERE, self._homes[chunk], self._here[chunk])
+        order = np.lexsort((at, rest, ranges(0, np.diff(bounds))[0]))
+        return chunk[order], rest[order] == NOWHERE
 
     def _fresh(self, ranks: Ints, sizes: Ints) -> Ints:
         """Reserve unused scratch and return its start for each rank."""
@@ -332,20 +291,6 @@ class Writer:
         begin[order] = before - before[np.searchsorted(rank, rank)] + self._scratch[rank]
         self._scratch += np.bincount(rank, weights=size, minlength=self.ranks).astype(np.int64)
         return begin.reshape(ranks.shape)
-
-    def _write(self, *tables: Ints) -> None:
-        """Append rows sorted by piece, keeping the order within each."""
-        table = np.concatenate(tables, axis=1)
-        self._rows.append(table[1:, np.argsort(table[0], kind="stable")])
-
-    def _copy_home(self, late: _Late) -> None:
-        """Append copies that waited for sends, after the step's receives."""
-        begin = np.flatnonzero(_begins(late.piece, late.place, late.home))
-        size, nobody = np.diff(np.append(begin, len(late.piece))), np.full(len(begin), -1)
-        some, kind = late.at(begin), np.full(len(begin), NUMBER[Kind.COPY])
-        self._rows.append(
-            np.stack((some.dst, kind, some.step, size, some.place, some.home, nobody, some.src, some.instance))
-        )
 
 
 def _begins(group: Ints, *places: Ints) -> NDArray[np.bool_]:

@@ -39,6 +39,7 @@ class Layout(NamedTuple):
     instance: Ints  # which of the connections of these two it goes over
     first: Ints  # where its chunks begin, and at last how many there are
     chunks: Ints  # in ascending order
+    rest: Ints | None = None  # of each of them, where data go ways: a number of the rest of its way, NOWHERE at its end
 
     @property
     def message(self) -> Ints:
@@ -55,21 +56,30 @@ class Layout(NamedTuple):
         """Chunks per shard, if equal for all."""
         return int(self.start[1])
 
-    def cut(self, chunks: int | None, split: int) -> Layout:
-        """Return messages cut into other chunks, over ``split`` connections.
+    def count_carried(self, chunks: int) -> Ints:
+        """Return how many of ``chunks`` chunks each message carries."""
+        return np.diff(np.append(0, np.cumsum(np.diff(cut_shards(self.start, chunks))[self.chunks]))[self.first])
+
+    def cut(self, chunks: int | None, split: int = 1) -> Layout:
+        """Return messages of ``split`` times so many chunks, without those that have none.
 
         What a message carries stays contiguous where it was. None: as many chunks as there are.
         """
-        whole = self.total if chunks is None else chunks
-        edge = cut_shards(self.start, whole) * split
+        edge = cut_shards(self.start, self.total if chunks is None else chunks) * split
         size = np.diff(edge)[self.chunks]
-        carried = ranges(edge[self.chunks], size)[1]
-        share = np.diff(np.append(0, np.cumsum(size))[self.first]) // split
-        some = np.repeat(share > 0, split)
-        rows = np.repeat(np.arange(len(share)), split)[some]
-        first = np.append(0, np.cumsum(share[rows]))
-        instance = np.tile(np.arange(split), len(share))[some] + self.instance[rows]
-        return Layout(edge[self.start], self.step[rows], self.src[rows], self.dst[rows], instance, first, carried)
+        row, carried = ranges(edge[self.chunks], size)
+        first = np.append(0, np.cumsum(size))[self.first]
+        some = np.diff(first) > 0
+        about = self.step[some], self.src[some], self.dst[some], self.instance[some]
+        rest = None if self.rest is None else self.rest[row]
+        return Layout(edge[self.start], *about, np.append(first[:-1][some], first[-1]), carried, rest)
+
+    def spread(self, split: int) -> Layout:
+        """Return messages divided evenly over ``split`` connections."""
+        row, number = ranges(0, np.full(len(self.step), split))
+        first = np.append(0, np.cumsum(np.diff(self.first)[row] // split))
+        about = self.step[row], self.src[row], self.dst[row], self.instance[row] + number
+        return Layout(self.start, *about, first, self.chunks, self.rest)
 
 
 def cut_shards(start: Ints, chunks: int) -> Ints:
@@ -84,17 +94,19 @@ def cut_shards(start: Ints, chunks: int) -> Ints:
     return np.append(new[owner] + unit * np.diff(new)[owner] // length[owner], chunks)
 
 
-def lay_messages(start: Ints, keys: Ints, begin: Ints, size: Ints) -> Layout:
+def lay_messages(start: Ints, keys: Ints, begin: Ints, size: Ints, rest: Ints | None = None) -> Layout:
     """Return the layout of what moves: chunks from ``begin`` on, ``size`` of them.
 
-    ``keys`` are step, sender, receiver and instance of each row; what has the same is one message.
+    ``keys`` are step, sender, receiver and instance of each row; what has the same is one message. ``rest`` is of rows.
     """
     order = np.lexsort((begin, *keys[::-1]))
     keys = keys[:, order]
     row, chunks = ranges(begin[order], size[order])
     heads = np.flatnonzero(np.any(np.diff(keys, axis=1, prepend=-1), axis=0))
     step, src, dst, instance = keys[:, heads]
-    return Layout(start, step, src, dst, instance, np.searchsorted(row, np.append(heads, len(order))), chunks)
+    first = np.searchsorted(row, np.append(heads, len(order)))
+    rest = None if rest is None else rest[order][row]
+    return Layout(start, step, src, dst, instance, first, chunks, rest)
 
 
 def layout(schedule: Flow) -> Layout:

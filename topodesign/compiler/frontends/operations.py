@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from topodesign.base.arrays import ranges
 from topodesign.base.compiled import Ints
 from topodesign.compiler.columns import BITS, NUMBER
 from topodesign.compiler.instructions import Kind
@@ -23,9 +24,6 @@ the gaps."""
 
 Block = tuple[int | None, int | None, int]
 """A threadblock before it has a number: peer to send to, peer to receive from, instance."""
-
-Row = tuple[int, int, int, int, int, int, int, int]
-"""An operation: kind, step, count, source, target, peers to send to and to receive from, instance."""
 
 
 class Operations(NamedTuple):
@@ -63,28 +61,58 @@ class Operations(NamedTuple):
         return source, target, int(start[-1])
 
 
-def operations_of(ranks: Sequence[Sequence[Row]]) -> Operations:
-    """Return the operations of all ranks as columns."""
-    columns = np.array([row for rows in ranks for row in rows], dtype=np.int64).reshape(-1, 8).T
-    return Operations(np.cumsum([0, *map(len, ranks)]), *map(np.ascontiguousarray, columns))
+def write(
+    kind: Kind | Ints,
+    order: tuple[Ints, Ints | int, int, Ints],
+    size: Ints,
+    ends: tuple[Ints | int, Ints | int, Ints | int, Ints | int],
+    instance: Ints,
+    *,
+    when: Ints | None = None,
+) -> Ints:
+    """Return operations as rows of a table for :func:`order_operations`.
+
+    * ``order``: rank, step, turn in the step, and number; a rank does its own in this order.
+    * ``ends``: source and target, peers to send to and to receive from; -1 for none.
+    * ``when``: the step in whose turn they are done, if that is another.
+    """
+    kinds = NUMBER[kind] if isinstance(kind, Kind) else kind
+    rank, step, turn, number = order
+    columns = rank, step if when is None else when, turn, number, kinds, step, size, *ends, instance
+    return np.stack(np.broadcast_arrays(*columns))
+
+
+def order_operations(ranks: int, tables: Sequence[Ints]) -> Operations:
+    """Return the operations of all ranks, in the order of each."""
+    table = np.concatenate(tables, axis=1)
+    rank, when, turn, number = table[:4]
+    order = np.lexsort((number, turn, when, rank))
+    first = np.searchsorted(rank[order], np.arange(ranks + 1))
+    return Operations(first, *(column[order] for column in table[4:]))
+
+
+def cut_pieces(size: Ints, longest: int) -> tuple[Ints, Ints, Ints]:
+    """Return what an instruction each moves of messages: which, from where in it, and how much."""
+    cuts = -(-size // longest)
+    row, number = ranges(0, cuts)
+    low, high = (at * size[row] // cuts[row] for at in (number, number + 1))
+    return row, low, high - low
 
 
 Copies = tuple[int, Ints, Ints]
 """The step before or in which chunks are copied, from where, and where to."""
 
 
-def prepare(
-    receivers: Ints, senders: Ints, instances: Ints, copies: Sequence[Sequence[Copies]], longest: int
-) -> Operations:
+def prepare(receivers: Ints, senders: Ints, instances: Ints, copies: Sequence[Sequence[Copies]], longest: int) -> Ints:
     """Return all copies of each rank, each in the least loaded receiving threadblock.
 
     A message goes from its sender to its receiver over the connection of an instance.
     """
-    rows: list[list[Row]] = [[] for _ in copies]
+    rows: list[tuple[int, ...]] = []
     arriving: list[list[tuple[int, int]]] = [[] for _ in copies]
     for rank, *connection in np.unique((receivers, senders, instances), axis=1).T.tolist():
         arriving[rank].append((connection[0], connection[1]))
-    for line, connections, mine in zip(rows, arriving, copies, strict=False):
+    for rank, (connections, mine) in enumerate(zip(arriving, copies, strict=True)):
         load = dict.fromkeys(connections or [(-1, 0)], 0)
         for step, source, target in mine:
             cuts = np.flatnonzero((np.diff(source) != 1) | (np.diff(target) != 1)) + 1
@@ -92,6 +120,7 @@ def prepare(
                 peer, instance = min(load, key=load.__getitem__)
                 load[peer, instance] += stop - start
                 for at in range(start, stop, longest):
-                    places = int(source[at]), int(target[at])
-                    line.append((NUMBER[Kind.COPY], step, min(longest, stop - at), *places, -1, peer, instance))
-    return operations_of(rows)
+                    moved = min(longest, stop - at), int(source[at]), int(target[at])
+                    order = rank, step, 0, len(rows)
+                    rows.append((*order, NUMBER[Kind.COPY], step, *moved, -1, peer, instance))
+    return np.array(rows, dtype=np.int64).reshape(-1, 12).T

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from fractions import Fraction
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +15,7 @@ from topodesign.collectives import ALLGATHER, ALLREDUCE, REDUCE_SCATTER
 from topodesign.compiler.backends.backend import Options
 from topodesign.compiler.frontends import all_to_all
 from topodesign.compiler.frontends.grain import Lowering, steps_cost
-from topodesign.compiler.frontends.layout import check_size, layout
+from topodesign.compiler.frontends.layout import Layout, check_size, layout
 from topodesign.compiler.frontends.operations import Operations
 from topodesign.compiler.frontends.threads import assemble
 from topodesign.compiler.frontends.writer import operations_of_layout
@@ -61,79 +60,65 @@ def lower_rounds(
     """
     if not partly:
         schedule = prune_rounds(topology, schedule)
-    made = made_of_rounds(topology, schedule, options, limits, partly=partly)
-    collective, inplace = schedule.collective, options.inplace
+    collective, inplace, channels = schedule.collective, options.inplace, options.channels
+    plan = lay_rounds(schedule, options, limits, partly=partly)
+    times = (len(plan.start) - 1) // schedule.nodes  # all blocks of an all-to-all are the data of so many ranks
+    routed = collective.like(*all_to_all.COLLECTIVES)
 
     def program(chunks: int | None) -> Program:
-        total, operations = made.operations(chunks, None)
+        cut = plan.cut(None if chunks is None else chunks // channels * times, channels)
         put = partial(
-            assemble, reduce_steps=schedule.reduce_steps, limits=limits, chunks=total, mode=options.threadblocks
+            assemble,
+            reduce_steps=schedule.reduce_steps,
+            limits=limits,
+            chunks=(total := cut.total // times),
+            mode=options.threadblocks,
         )
-        ranks, used = put(operations)
+        ranks, used = put(operations_of_rounds(schedule, cut, options, limits))
         if collective.like(REDUCE_SCATTER) and not inplace and limits.settles:
             most = total // _SCRATCH
             for room in (total, most, 0) if ranks.scratch.max() > most else ():
-                again = put(made.operations(chunks, room)[1])
+                again = put(operations_of_rounds(schedule, cut, options, limits, room))
                 ranks, used = min((ranks, used), again, key=lambda made: made[0].scratch.max())
                 if ranks.scratch.max() <= most:
                     break
         return Program(collective, inplace, options.protocol, total, used, ranks)
 
-    return Lowering(program, None if partly else made.cost, made.natural, made.groups)
+    def cost(chunks: int | None) -> Fraction:
+        if not routed:
+            check_size(schedule.nodes, chunks or plan.total)
+        whole = plan.total if chunks is None else chunks // channels * times
+        link = topology.link_index(plan.src, plan.dst)
+        return steps_cost(plan.step, link, plan.count_carried(whole), topology.capacity, whole // times)
+
+    groups = channels * schedule.nodes if routed else channels
+    return Lowering(program, None if partly else cost, plan.total // times * channels, groups)
 
 
-class RoundsLayout(NamedTuple):
-    """Rounds that are laid out.
-
-    * ``operations``: from how many chunks and how much room for sums, or None, to how many chunks there are and what
-      all ranks do in order.
-    """
-
-    operations: Callable[[int | None, int | None], tuple[int, Operations]]
-    cost: Callable[[int | None], Fraction]
-    natural: int
-    groups: int
-
-
-def made_of_rounds(
-    topology: Topology, schedule: Flow, options: Options, limits: Limits = NO_LIMITS, *, partly: bool = False
-) -> RoundsLayout:
-    """Lay out valid rounds for :func:`lower_rounds` to divide among threadblocks."""
-    inplace, channels = options.inplace, options.channels
-    collective, nodes, longest = schedule.collective, schedule.nodes, limits.chunks_per_instruction
-    if collective.like(*all_to_all.COLLECTIVES):
-        way = all_to_all.journeys(schedule, partly=partly)
-        _check_steps(way.step, way.src, way.dst, limits)
-
-        def exchanged(chunks: int | None, room: int | None) -> tuple[int, Operations]:  # noqa: ARG001
-            now = way.cut(None if chunks is None else chunks // nodes // channels, channels)
-            all_to_all.check_hops(nodes, now.chunks, int((now.size * np.diff(now.first)).sum()))
-            return now.chunks * nodes, all_to_all.Writer(
-                collective, nodes, now, inplace, channels, longest
-            ).operations()
-
-        def cost(chunks: int | None) -> Fraction:
-            now = way if chunks is None else way.cut(chunks // nodes // channels, 1)
-            link, size = topology.link_index(now.src, now.dst), np.repeat(now.size, np.diff(now.first))
-            return steps_cost(now.step, link, size, topology.capacity, now.chunks * nodes)
-
-        return RoundsLayout(exchanged, cost, way.chunks * nodes * channels, nodes * channels)
+def lay_rounds(schedule: Flow, options: Options, limits: Limits = NO_LIMITS, *, partly: bool = False) -> Layout:
+    """Return the message table of valid rounds."""
+    if schedule.collective.like(*all_to_all.COLLECTIVES):
+        plan = all_to_all.lay_routes(schedule, partly=partly)
+        _check_steps(plan.step, plan.src, plan.dst, limits)
+        return plan
     if schedule.steps > limits.instructions_per_block:
         _check_steps(schedule.step, schedule.src, schedule.dst, limits)
     plan = layout(schedule)
-    check_size(nodes, plan.total * channels)
+    check_size(schedule.nodes, plan.total * options.channels)
+    return plan
 
-    def moved(chunks: int | None, room: int | None) -> tuple[int, Operations]:
-        now, steps = plan.cut(None if chunks is None else chunks // channels, channels), schedule.reduce_steps
-        return now.total, operations_of_layout(collective, now, steps, inplace=inplace, longest=longest, room=room)
 
-    def cost_of(chunks: int | None) -> Fraction:
-        check_size(nodes, chunks or plan.total)
-        now = plan if chunks is None else plan.cut(chunks // channels, 1)
-        link = topology.link_index(now.src, now.dst)
-        return steps_cost(now.step, link, np.diff(now.first), topology.capacity, now.total)
-
-    return RoundsLayout(moved, cost_of, plan.total * channels, channels)
+def operations_of_rounds(
+    schedule: Flow, plan: Layout, options: Options, limits: Limits, room: int | None = None
+) -> Operations:
+    """Return the operations of a message table that is cut, with ``room`` for sums if it is short."""
+    collective, longest, inplace = schedule.collective, limits.chunks_per_instruction, options.inplace
+    if collective.like(*all_to_all.COLLECTIVES):
+        all_to_all.check_hops(schedule.nodes, plan.shard, len(plan.chunks))
+        routed = all_to_all.Router(collective, plan, schedule.nodes, inplace=inplace)
+        return routed.list_operations(options.channels, longest)
+    plan, steps = plan.spread(options.channels), schedule.reduce_steps
+    return operations_of_layout(collective, plan, steps, inplace=inplace, longest=longest, room=room)
 
 
 def prune_rounds(topology: Topology, schedule: Flow) -> Flow:

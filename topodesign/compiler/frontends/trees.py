@@ -41,7 +41,7 @@ def lower_trees(flow: Flow, options: Options, limits: Limits = NO_LIMITS) -> Low
         width: dict[tuple[int, int], int] = defaultdict(lambda: options.channels)
         while True:
             plan, steps = trees.layout(width)
-            plan = plan.cut(chunks, 1)
+            plan = plan.cut(chunks)
             check_size(len(plan.start) - 1, plan.total, len(trees.collective.movements))
             longest = limits.chunks_per_instruction
             operations = operations_of_layout(

@@ -11,7 +11,17 @@ from topodesign.base.compiled import Ints
 from topodesign.collectives import Collective
 from topodesign.compiler.columns import NUMBER
 from topodesign.compiler.frontends.layout import Layout
-from topodesign.compiler.frontends.operations import ACCUMULATOR, IN, OUT, Copies, Operations, prepare
+from topodesign.compiler.frontends.operations import (
+    ACCUMULATOR,
+    IN,
+    OUT,
+    Copies,
+    Operations,
+    cut_pieces,
+    order_operations,
+    prepare,
+    write,
+)
 from topodesign.compiler.frontends.rounds_kernels import added
 from topodesign.compiler.frontends.sums import Sums
 from topodesign.compiler.instructions import Kind
@@ -71,23 +81,17 @@ def operations_of_layout(
         own = (np.arange(begin, end) for begin, end in pairwise(plan.start.tolist()))
         starts = [[(0, IN + some - some[:1], OUT + some)] if len(some) else [] for some in own]
     part, begin, *places = (np.concatenate(columns) for columns in zip(*rows, strict=True))
-    size = np.diff(np.append(begin, first[-1]))
-    cuts = -(-size // longest)  # into what an instruction moves
-    row, number = ranges(0, cuts)
-    low, high = (at * size[row] // cuts[row] for at in (number, number + 1))
-    part, size, nobody = part[row], high - low, np.full(len(row), -1)
+    row, low, size = cut_pieces(np.diff(np.append(begin, first[-1])), longest)
+    part = part[row]
     source, before, after = (np.where(column[row] < 0, -1, column[row] + low) for column in places)
     receives = np.where(before < 0, NUMBER[Kind.RECEIVE], NUMBER[Kind.RECEIVE_REDUCE_COPY])
-    about = step[part], size
-    sends = np.stack((src[part], np.full(len(row), NUMBER[Kind.SEND]), *about, source, nobody, dst[part], nobody))
-    arrives = np.stack((dst[part], receives, *about, before, after, nobody, src[part]))
-    early = prepare(dst, src, plan.instance, starts or [[]] * nodes, longest)
-    table = np.concatenate(((early.rank, *early[1:8]), sends, arrives), axis=1)
-    instance = np.concatenate((early.instance, plan.instance[part], plan.instance[part]))
-    turn = np.repeat(np.arange(3), (len(early.kind), len(row), len(row)))
-    order = np.lexsort((turn, table[2], table[0]))
-    rank, *columns = table[:, order]
-    return Operations._make((np.searchsorted(rank, np.arange(nodes + 1)), *columns, instance[order]))
+    number, now, instance = np.arange(len(row)), step[part], plan.instance[part]
+    tables = (
+        prepare(dst, src, plan.instance, starts or [[]] * nodes, longest),
+        write(Kind.SEND, (src[part], now, 1, number), size, (source, -1, dst[part], -1), instance),
+        write(receives, (dst[part], now, 2, number), size, (before, after, -1, src[part]), instance),
+    )
+    return order_operations(nodes, tables)
 
 
 def _find_last_messages(plan: Layout, owner: Ints) -> tuple[Ints, np.ndarray]:
