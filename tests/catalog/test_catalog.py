@@ -35,6 +35,7 @@ from topodesign.catalog.rows import COLUMNS, Row, describe_origin, read_row, sel
 from topodesign.graphs.expansions import EXPANSIONS
 from topodesign.search.close_sizes import better_size
 from topodesign.search.finder import Finder
+from topodesign.search.target import Target
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -417,7 +418,7 @@ def test_a_better_size_close_by_by_definition(wide: Path, duplex: bool) -> None:
         near = {n: times[n] for n in range(nodes - nodes // 50, nodes + nodes // 50 + 1)}
         bound = STANDARD.allreduce(lower_bound(nodes, 4, duplex=duplex))[0]
         poor = times[nodes] >= Fraction(105, 100) * max(min(near.values()), bound)
-        better = better_size(catalog, catalog.frontier(nodes, 4, duplex=duplex), STANDARD, duplex=duplex)
+        better = better_size(catalog, catalog.frontier(nodes, 4, duplex=duplex), Target(nodes, 4, duplex), STANDARD)
         assert (better is not None) == poor
         if better is not None:
             told += 1
@@ -427,7 +428,7 @@ def test_a_better_size_close_by_by_definition(wide: Path, duplex: bool) -> None:
             assert ("prime" in str(better)) == prime
             assert str(better.other) in str(better)
     assert told or duplex
-    assert better_size(catalog, catalog.frontier(97, 4), STANDARD) is None
+    assert better_size(catalog, catalog.frontier(97, 4), Target(97, 4, duplex=False), STANDARD) is None
 
 
 # -- catalog list -----------------------------------------------------------------------------------------------------

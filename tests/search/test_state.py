@@ -21,7 +21,7 @@ from topodesign.finder.pareto import DEFERRED_NOTE
 from topodesign.pricing.evaluation import price_both, price_both_deferred
 from topodesign.pricing.workload import as_workload
 from topodesign.search.candidate import transpose_spec
-from topodesign.search.close_sizes import better_multiple
+from topodesign.search.close_sizes import better_size
 from topodesign.search.composed import _Composer
 from topodesign.search.state import SearchState, make_deferred_row
 from topodesign.search.target import Target
@@ -129,8 +129,8 @@ def test_theorems_rest_on_rows_by_spff(directory: Path, tmp_path: Path) -> None:
     lines = [list(_Composer(one, duplex=False).by_theorem(Target(180, 3, duplex=False))) for one in both]
     assert lines[0] == lines[1] != []
     slow = [replace(one, cost=Cost(90, one.cost.bandwidth), allgather=Cost(90, one.cost.bandwidth)) for one in lines[0]]
-    size, work = Target(178, 3, duplex=False), as_workload("10us", "1MiB", "100Gbps")
-    told = [better_multiple(one, slow, size, work) for one in both]
+    size, work = Target(4859, 3, duplex=False), as_workload("10us", "1MiB", "100Gbps")
+    told = [better_size(one, slow, size, work) for one in both]
     assert told[0] == told[1] is not None
 
 

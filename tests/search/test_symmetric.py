@@ -17,7 +17,7 @@ from topodesign.pricing.closed_form import price
 from topodesign.search import symmetric as search
 from topodesign.search.groups import groups_of_order, groups_to_search
 from topodesign.search.lifted import cayley_spec
-from topodesign.search.symmetric import search_cayley, search_symmetric
+from topodesign.search.symmetric import search_sizes, search_symmetric
 from topodesign.search.target import FoundDigraph, Target
 from topodesign.topology.groups import Group, affine, dicyclic, metacyclic
 
@@ -37,7 +37,7 @@ class Clock:
 def counted(monkeypatch: pytest.MonkeyPatch) -> Callable[..., dict[Target, list[FoundDigraph]]]:
     def run(targets: list[Target], batches: int, seed: int = 0) -> dict[Target, list[FoundDigraph]]:
         monkeypatch.setattr(search, "Stopwatch", Clock)
-        return search_cayley(targets, batches * 0.03, seed=seed)
+        return search_sizes(targets, batches * 0.03, seed=seed, known=lambda _: ())
 
     return run
 
@@ -90,7 +90,7 @@ def test_the_seed_alone_decides(counted: Callable[..., dict[Target, list[FoundDi
 def test_known_costs_are_not_found_again(counted: Callable[..., dict[Target, list[FoundDigraph]]]) -> None:
     target = Target(16, 4, duplex=False)
     best = counted([target], 30)[target]
-    with_known = search_cayley([target], 0.2, known=lambda _t: [Cost(2, Fraction(15, 16))])[target]
+    with_known = search_sizes([target], 0.2, known=lambda _: [Cost(2, Fraction(15, 16))])[target]
     assert best
     assert with_known == []
 
@@ -98,7 +98,7 @@ def test_known_costs_are_not_found_again(counted: Callable[..., dict[Target, lis
 def test_degrees_beyond_the_search_find_nothing() -> None:
     for nodes, degree in ((40, 17), (5, 5), (3, 7)):
         target = Target(nodes, degree, duplex=False)
-        assert search_cayley([target], 1.0) == {target: []}
+        assert search_sizes([target], 1.0, known=lambda _: ()) == {target: []}
 
 
 @pytest.mark.parametrize("base", [dicyclic(2), dicyclic(3), affine(4), affine(5), metacyclic(7, 3, 2)])

@@ -26,7 +26,8 @@ from topodesign.finder.options import FindOptions
 from topodesign.finder.pareto import Origin, Pareto
 from topodesign.finder.question import MAX_NODES, MAX_SEARCHED, Question, check_question
 from topodesign.finder.runners_up import pick_runners_up
-from topodesign.search.close_sizes import SMOOTH, better_multiple, better_size, better_smooth
+from topodesign.search.close_sizes import SMOOTH, better_size, better_smooth
+from topodesign.search.target import Target
 
 if TYPE_CHECKING:
     from topodesign.search.candidate import Candidate as Found
@@ -137,12 +138,12 @@ def _mark(entries: list[Entry], asked: Question) -> tuple[Entry, ...]:
 def _find_allreduce(asked: Question, progress: Progress | None) -> Pareto:
     """Return the allreduce frontier from the catalog, or from a search."""
     nodes, degree, duplex, work = asked.nodes, asked.degree, asked.duplex, asked.objective.work
-    known: list[Row] = []
+    target, known = Target(nodes, degree, duplex), list[Row]()
     better = trouble = None
     if asked.catalog is not None and degree in DEGREES and nodes > 2:
         try:
             known = asked.catalog.frontier(nodes, degree, duplex=duplex)
-            better = better_size(asked.catalog, known, work, duplex=duplex)
+            better = better_size(asked.catalog, known, target, work)
         except CatalogError as error:
             trouble = str(error)
     if known and not asked.searches and _settles(known, asked):
@@ -151,11 +152,9 @@ def _find_allreduce(asked: Question, progress: Progress | None) -> Pareto:
     found: list[Found] = []
     origin: Origin = "catalog and search" if known else "search"
     if asked.catalog is not None and nodes > LARGEST_ROW:
-        from topodesign.search.target import Target  # noqa: PLC0415  heavy, and looking up needs none of it
-
         try:
             found, origin = sources.compose(asked, known, progress), "composed"
-            better = better_multiple(asked.catalog, found, target := Target(nodes, degree, duplex), work)
+            better = better_size(asked.catalog, found, target, work)
             better = better or better_smooth(
                 found, target, work, lambda other: sources.compose(replace(asked, nodes=other.nodes), ())
             )

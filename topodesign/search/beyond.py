@@ -32,7 +32,7 @@ from topodesign.pricing.closed_form import price_at_least
 from topodesign.search.candidate import Candidate
 from topodesign.search.close_sizes import SMOOTH
 from topodesign.search.resized import iterate_resized
-from topodesign.search.symmetric import MAX_LINKS, orbit_counts, search_cayley, search_symmetric
+from topodesign.search.symmetric import MAX_LINKS, orbit_counts, search_sizes, search_symmetric
 from topodesign.search.target import FoundDigraph, Target, select_frontier, steps_of_most
 from topodesign.search.thinned_lines import without_nodes
 from topodesign.topology.library import build
@@ -86,7 +86,7 @@ def search_beyond(
         return {}
     found: dict[Target, list[FoundDigraph]] = {}
     if seconds is not None:
-        found = search_cayley(sizes, seconds, seed=seed, known=costs, progress=progress)
+        found = search_sizes(sizes, seconds, seed=seed, known=costs, progress=progress)
     for place, size in enumerate(reversed(sizes)):
         if progress is not None and seconds is None:
             progress(place / len(sizes))

@@ -12,8 +12,6 @@ from topodesign.base.dominance import find_unbeaten
 from topodesign.base.spec import Spec, parse
 from topodesign.catalog.rows import VERSION, Row, describe_origin
 from topodesign.graphs.expansions.expansion import Base
-from topodesign.graphs.expansions.transpose import transpose
-from topodesign.pricing.closed_form import price
 from topodesign.search.target import Target
 from topodesign.topology.library import build
 from topodesign.topology.topology import Topology
@@ -92,17 +90,17 @@ def precedence(cost: Cost) -> tuple[int, Fraction]:
     return cost.steps, cost.bandwidth
 
 
-def dearer_way(spec: Spec, topology: Topology, there: Cost) -> Candidate:
-    """Return the topology or its transpose, whichever is dearer.
+def orient(spec: Spec, both: tuple[Cost, Cost], duplex: bool, basis: Basis = Basis.LINKS) -> Candidate:
+    """Return a topology, or its transpose if the allgather is dearer.
 
-    Its price holds for both collectives.
+    The price of the dearer collective holds for both.
+
+    * ``both``: prices of its reduce-scatter and its allgather.
     """
-    back = there if topology.is_duplex else price(topology.transpose())
-    if back.bandwidth <= there.bandwidth:
-        return Candidate(spec, there, back, topology.is_duplex, Basis.LINKS, topology)
-    other = transpose_spec(spec)
-    turned = transpose(topology) if other.name == "transpose" else build(other)
-    return Candidate(other, back, there, False, Basis.LINKS, turned)
+    there, back = both
+    if back.bandwidth > there.bandwidth:
+        spec, there, back = transpose_spec(spec), back, there
+    return Candidate(spec, there, back, duplex, basis)
 
 
 def insert(front: list[Candidate], candidate: Candidate) -> bool:

@@ -6,7 +6,7 @@ As next to a prime number of nodes.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
@@ -66,59 +66,48 @@ class Better(Declared):
         return f"{self.nodes} {why}; {self.other} is {float(self.speedup):.2f}x better ({times})"
 
 
-def better_size(catalog: Catalog, front: Sequence[Row], work: Workload, *, duplex: bool = False) -> Better | None:
+def better_size(catalog: Catalog, front: Sequence[Row | Candidate], target: Target, work: Workload) -> Better | None:
     """Return the size within 2% with the fastest allreduce, if much faster.
 
-    If the frontier is poor.
+    If the frontier is poor. Beyond the sizes that all have rows, line graphs of rows count as well.
     """
-    if not front:
+    nodes, degree = target.size
+    if degree not in catalog.degrees or not front:
         return None
-    nodes, degree = front[0].nodes, front[0].degree
+    own = min(work.allreduce(row.mean)[0] for row in front)
+    if own < _WORTH * work.least(nodes, degree, duplex=target.duplex)[0]:
+        return None
     step, factor = (work.allreduce(Cost(*unit))[0] for unit in ((1, Fraction(0)), (0, Fraction(1))))
-    own = min(step * row.cost.steps + factor * row.mean.bandwidth for row in front)
-    if own < _WORTH * work.least(nodes, degree, duplex=duplex)[0]:
-        return None
-    reach = nodes // _REACH
     per_step, per_factor = step.numerator * factor.denominator, factor.numerator * step.denominator
     best = (own.numerator * step.denominator * factor.denominator, own.denominator), 0, nodes
-    for size, steps, n, d, is_duplex in read_prices(catalog.directory, degree, nodes - reach, nodes + reach):
-        if is_duplex or not duplex:  # times are compared as integers, since rows are many
-            time, (least, unit) = per_step * steps * d + per_factor * n, best[0]
-            far = abs(size - nodes)
-            if (time * unit, far) < (least * d, best[1]):
-                best = (time, d), far, size
+    for size, steps, n, d in _iterate_close(catalog, target):  # times are compared as integers, since rows are many
+        time, (least, unit) = per_step * steps * d + per_factor * n, best[0]
+        far = abs(size - nodes)
+        if (time * unit, far, size) < (least * d, *best[1:]):
+            best = (time, d), far, size
     (time, d), _, other = best
     other_time = Fraction(time, d * step.denominator * factor.denominator)
     return Better(nodes, other, own, other_time) if own >= _WORTH * other_time else None
 
 
-def better_multiple(catalog: Catalog, front: Sequence[Candidate], target: Target, work: Workload) -> Better | None:
-    """Return the size within 2% with the fastest row or line graph of one.
+def _iterate_close(catalog: Catalog, target: Target) -> Iterator[tuple[int, int, int, int]]:
+    """Yield close sizes with steps and mean bandwidth, as numerator and denominator.
 
-    If the frontier is poor and that faster.
+    Of rows, and beyond the sizes that all have rows of their line graphs by a theorem, which is about SPFF.
     """
-    nodes, degree = target.nodes, target.degree
-    if degree not in catalog.degrees or not front:
-        return None
-    time = min(work.allreduce(one.cost, one.allgather)[0] for one in front)
-    bound = work.least(nodes, degree, duplex=target.duplex)[0]
+    nodes, degree, duplex = target.nodes, target.degree, target.duplex
     reach = nodes // _REACH
-    times: list[tuple[Fraction, int, int]] = []
-    fold, steps, added = 1, 0, Fraction(0)
-    while nodes + reach >= 3 * fold and time >= _WORTH * bound and not (target.duplex and steps):
-        first, last = -(-(nodes - reach) // fold), (nodes + reach) // fold
-        if steps:
-            last = min(last, MAX_NODES)
+    for size, steps, n, d, is_duplex in read_prices(catalog.directory, degree, nodes - reach, nodes + reach):
+        if is_duplex or not duplex:
+            yield size, steps, n, d
+    fold, more, added = degree, 1, Fraction(1)
+    while nodes > MAX_NODES and not duplex and nodes + reach >= 3 * fold:
+        first, last = -(-(nodes - reach) // fold), min((nodes + reach) // fold, MAX_NODES)
         for row in read_rows(catalog.directory, degree, first, last) if first <= last else ():
-            if (row.deferred and steps) or (target.duplex and not row.duplex):
-                continue  # the theorem is about SPFF
-            cost = Cost(row.cost.steps + steps, row.mean.bandwidth + added / row.nodes)
-            times.append((work.allreduce(cost)[0], abs(row.nodes * fold - nodes), row.nodes * fold))
-        fold, steps, added = fold * degree, steps + 1, added + Fraction(1, fold)
-    if not times or time < _WORTH * min(times)[0]:
-        return None
-    best, _, other = min(times)
-    return Better(nodes, other, time, best)
+            if not row.deferred:
+                y = row.mean.bandwidth + added / row.nodes
+                yield row.nodes * fold, row.cost.steps + more, y.numerator, y.denominator
+        fold, more, added = fold * degree, more + 1, added + Fraction(1, fold)
 
 
 def better_smooth(

@@ -39,8 +39,8 @@ from topodesign.search.candidate import (
     insert,
     least_steps,
     line_spec,
+    orient,
     product_spec,
-    transpose_spec,
 )
 from topodesign.search.target import FoundDigraph, Target
 from topodesign.topology.library import build
@@ -144,7 +144,7 @@ class _Shelf:
             topology.transpose(), lambda cost: self._rules_out(cost.steps, cost.average_with(there).bandwidth)
         )  # fmt: skip
         if back is not None:
-            self.put(_orient(spec, topology, there, back))
+            self.put(_orient(spec, topology, (there, back)))
 
     def _rules_out(self, steps: int, bandwidth: Fraction = Fraction(0)) -> bool:
         least = Cost(steps, max(bandwidth, Fraction(self.target.nodes - 1, self.target.nodes)))
@@ -313,13 +313,8 @@ def make_line_graph(base: Candidate, nodes: int, degree: int, times: int) -> Can
 
 def _kautz(nodes: int, degree: int) -> Iterator[Candidate]:
     """Yield the generalized Kautz digraph, or its transpose if dearer."""
-    known = genkautz_at_most(degree, nodes)
-    if known is not None:
-        there, back = known
-        spec = Spec("genkautz", (degree, nodes))
-        if back.bandwidth > there.bandwidth:
-            there, back, spec = back, there, Spec("transpose", (spec,))
-        yield Candidate(spec, there, back, False, Basis.BOUND)
+    if (known := genkautz_at_most(degree, nodes)) is not None:
+        yield orient(Spec("genkautz", (degree, nodes)), known, False, Basis.BOUND)
 
 
 def _frontier(candidates: Iterable[Candidate]) -> list[Candidate]:
@@ -388,18 +383,14 @@ def _from_links(spec: Spec, target: Target) -> Candidate | None:
     """Price a topology from its links, or return None."""
     topology = _build(spec, target)
     try:
-        return None if topology is None else _orient(spec, topology, *price_both(topology))
+        return None if topology is None else _orient(spec, topology, price_both(topology))
     except (ParameterError, DisconnectedError):
         return None  # a member that is not connected
 
 
-def _orient(spec: Spec, topology: Topology, there: Cost, back: Cost) -> Candidate:
+def _orient(spec: Spec, topology: Topology, both: tuple[Cost, Cost]) -> Candidate:
     """Return a topology priced from its links, or its dearer transpose."""
-    if back.bandwidth > there.bandwidth:
-        there, back = back, there
-        spec = transpose_spec(spec)
-    basis = Basis.LINKS if _proven(topology) else Basis.ORBITS
-    return Candidate(spec, there, back, topology.is_duplex, basis)
+    return orient(spec, both, topology.is_duplex, Basis.LINKS if _proven(topology) else Basis.ORBITS)
 
 
 def _can_be_priced(topology: Topology, target: Target) -> bool:

@@ -30,12 +30,12 @@ from topodesign.pricing.closed_form import price, price_at_least
 from topodesign.search.candidate import (
     LARGEST_PRICED,
     Candidate,
-    dearer_way,
     insert,
     is_dominated,
     least_steps,
     line_spec,
     optimal,
+    orient,
     precedence,
     product_spec,
     worth,
@@ -389,7 +389,8 @@ def _offer(shelf: _Shelf, option: _Plain | _Expansion, topology: Topology) -> No
         with contextlib.suppress(DisconnectedError):  # a family member that is not connected
             cost = _price_unless(lambda least: shelf.useless(shelf.least(least)), topology)
             if cost is not None:
-                shelf.put(dearer_way(option.spec, topology, cost))
+                back = cost if topology.is_duplex else price(topology.transpose())
+                shelf.put(orient(option.spec, (cost, back), topology.is_duplex))
         return
     claim = option.claim(shelf.target.nodes)
     if claim is not None and claim.basis is not Basis.SCHEDULE:

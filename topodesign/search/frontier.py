@@ -6,17 +6,15 @@ from collections.abc import Callable, Sequence
 
 from topodesign.base.cost import Basis, keeps_port_free
 from topodesign.base.errors import TopologyError
-from topodesign.base.progress import iterate_with_progress
 from topodesign.pricing.closed_form import price
 from topodesign.search.candidate import LARGEST_PRICED, Candidate
 from topodesign.search.finder import Finder
 from topodesign.search.neighbours import search_neighbours
-from topodesign.search.symmetric import search_cayley, search_symmetric
+from topodesign.search.symmetric import search_sizes
 from topodesign.search.target import FoundDigraph, Target
 from topodesign.topology.library import build
 from topodesign.topology.topology import Topology
 
-_WORK = 2**27  # links that the search at the size itself looks at; at smaller sizes that it is expanded from fewer
 _ODD_WORK = 4 * 10**8
 """Words looked at where a node more or less is put into or taken from other topologies."""
 
@@ -42,22 +40,18 @@ def search_frontier(
     Returns: undominated, steps ascending, mean bandwidth descending; each has been rebuilt from its spec and priced
     from its links where it has at most 4096 nodes.
     """
-    found: dict[Target, list[FoundDigraph]] = {}
     costs = [one.cost for one in known]
-    if seconds is None:
-        sizes = search_targets(target)
-        for place, size in enumerate(iterate_with_progress(sizes, progress)):
-            found[size] = search_symmetric(
-                size, _WORK // (place + 1), orbits=[1], seed=seed, known=costs if size == target else ()
-            )
-    elif seconds > 0:
-        found = search_cayley(
+    found = (
+        {}
+        if seconds == 0
+        else search_sizes(
             search_targets(target),
             seconds,
             seed=seed,
             known=lambda size: costs if size == target else [],
             progress=progress,
         )
+    )
     found[target] = [*found.get(target, ()), *known]
     if seconds != 0 and keeps_port_free(target.nodes, target.degree, duplex=target.duplex):
         found[target] += search_neighbours(target, near, _ODD_WORK, seed=seed, known=costs)

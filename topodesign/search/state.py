@@ -21,7 +21,7 @@ from topodesign.catalog.records import record_bounds
 from topodesign.catalog.rows import VERSION, Row, select_frontier, worth_keeping
 from topodesign.pricing.deferral import explain_no_deferral
 from topodesign.pricing.evaluation import cheaper, price_both, price_both_deferred
-from topodesign.search.candidate import Candidate, candidate_of, row_of, transpose_spec
+from topodesign.search.candidate import candidate_of, orient, row_of
 from topodesign.search.finder import Finder
 from topodesign.search.target import Target
 from topodesign.topology.library import build
@@ -275,10 +275,7 @@ class SearchState:
 def by_spff(target: Target, spec: Spec) -> Row:
     """Return the row of a topology with the prices of SPFF."""
     topology = build(str(spec))
-    there, back = price_both(topology)
-    if back.bandwidth > there.bandwidth:
-        spec, there, back = transpose_spec(spec), back, there
-    return row_of(target.size, Candidate(spec, there, back, topology.is_duplex, Basis.LINKS))
+    return row_of(target.size, orient(spec, price_both(topology), topology.is_duplex))
 
 
 def _is_up_to_date(row: Row) -> bool:
@@ -306,7 +303,5 @@ def make_deferred_row(row: Row, there: Cost, back: Cost) -> Row | None:
     both = cheaper(row.cost, there), cheaper(row.allgather, back)
     if both == (row.cost, row.allgather) or both[0].steps != both[1].steps:
         return None
-    spec = parse(row.spec)
-    if both[1].bandwidth > both[0].bandwidth:
-        both, spec = (both[1], both[0]), transpose_spec(spec)
-    return Row(row.nodes, row.degree, *both, row.duplex, row.found, Basis.DEFERRED, VERSION, str(spec))
+    deferred = row_of((row.nodes, row.degree), orient(parse(row.spec), both, row.duplex, Basis.DEFERRED))
+    return replace(deferred, found=row.found)

@@ -47,6 +47,8 @@ MAX_ORBITS = 64  # lifts of bases with up to so many nodes are searched
 _FEW_ORBITS = 12  # all numbers of orbits up to this share a budget
 _MAX_COUNTS = 4  # and if these are fewer, so many with larger ones
 _TURN = 384  # walks through all links in one turn
+_WORK = 2**27  # links that are looked at of the first of several sizes; of later ones fewer
+_WORK_A_SECOND = 10**8  # about
 _FEWEST_TURNS = 12  # that a budget of work is cut into
 _TRIES = 100  # changes from a random start to the end, for each link of the base
 _STARTS = 4  # random starts in one turn
@@ -58,35 +60,40 @@ _SLOWEST = 4  # where steps alone are wanted, annealing takes twice as long afte
 _SHY = 128  # how much less often a number of steps is aimed at for the share of nodes that the best try misses
 
 
-def search_cayley(
+def search_sizes(
     targets: Sequence[Target],
-    seconds: float,
+    seconds: float | None,
     *,
     seed: int = 0,
-    known: Callable[[Target], Sequence[Cost]] | None = None,
+    known: Callable[[Target], Sequence[Cost]],
     progress: Callable[[float], None] | None = None,
 ) -> dict[Target, list[FoundDigraph]]:
-    """Search Cayley digraphs of several sizes at once, in turns.
+    """Search Cayley digraphs of several sizes, the earlier ones longer.
 
-    * ``targets``: sizes; the earlier ones get more of the time.
-    * ``seconds``: time budget. What is tried depends on the seed alone, and more time only tries more.
+    * ``seconds``: time budget. What is tried of a size depends on the seed alone, and more time only tries more. If
+      None, a budget of work that takes some seconds.
     * ``known``: for a target, costs that need not be found again.
     * ``progress``: called now and then with the share of the budget that is used.
 
     Returns: for each target the digraphs found that no other found or known one dominates, by steps.
     """
     watch = Stopwatch()
-    searches = [_Search(target, 1, seed, () if known is None else known(target)) for target in targets]
-    while (used := watch()) < seconds:
-        ready = [(one.spent * (place + 1), place, one) for place, one in enumerate(searches) if not one.finished]
-        if not ready:
-            break
-        tell(progress, used / seconds)
-        chosen = min(ready)[2]
-        began = watch()
-        chosen.turn()
-        chosen.spent += watch() - began
-    return {one.target: one.results() for one in searches}
+    found: dict[Target, list[FoundDigraph]] = {}
+    for place, target in enumerate(targets):
+        if seconds is None:
+            tell(progress, place / len(targets))
+            found[target] = search_symmetric(target, _WORK // (place + 1), orbits=[1], seed=seed, known=known(target))
+            continue
+        left = sum(1 / (1 + other) for other in range(place, len(targets)))
+        end = (used := watch()) + max(0.0, seconds - used) / (left * (place + 1))
+
+        def goes_on(end: float = end, seconds: float = seconds) -> bool:
+            tell(progress, (now := watch()) / seconds)
+            return now < end
+
+        work = int((end - used) * _WORK_A_SECOND)
+        found[target] = search_symmetric(target, work, orbits=[1], seed=seed, known=known(target), goes_on=goes_on)
+    return found
 
 
 def search_symmetric(
@@ -98,6 +105,7 @@ def search_symmetric(
     known: Sequence[Cost] = (),
     steps: int | None = None,
     enough: Fraction = Fraction(1),
+    goes_on: Callable[[], bool] | None = None,
 ) -> list[FoundDigraph]:
     """Search one size within a work budget, deterministically.
 
@@ -109,6 +117,7 @@ def search_symmetric(
     * ``steps``: search for so many steps alone, and be content with the first digraph that has no more, whatever its
       bandwidth factor. What misses too many nodes is given up early.
     * ``enough``: be content with so many times the optimal bandwidth factor.
+    * ``goes_on``: asked before every turn in place of the work.
 
     Returns: the digraphs found that no other found or known one dominates, by steps.
     """
@@ -120,7 +129,7 @@ def search_symmetric(
         waiting = len(counts) - place
         share = work * 2 // (waiting + 1) if count == 1 else work // waiting
         state = _Search(target, count, seed, [*known, *(found.cost for found in best.values())], steps, enough)
-        work -= share - state.run(share)
+        work -= share - state.run(share, goes_on)
         best |= {found.cost.steps: found for found in state.results()}
     return select_frontier(best.values())
 
@@ -143,7 +152,6 @@ class _Search:
     steps: int | None = None
     enough: Fraction = Fraction(1)
     turns: int = 0
-    spent: float = 0.0
     finished: bool = False
     best: dict[int, FoundDigraph] = field(default_factory=dict)
 
@@ -189,14 +197,14 @@ class _Search:
         """Return the target steps without a satisfactory bandwidth factor."""
         return [steps for steps in range(self.fewest, len(self.allowed)) if self.allowed[steps] > self.content]
 
-    def run(self, work: int) -> int:
-        """Search within a work budget; return the rest of it."""
+    def run(self, work: int, goes_on: Callable[[], bool] | None = None) -> int:
+        """Search within a work budget, or while it goes on; return the rest of it."""
         if self.orbits == 1 and (all_of_it := self.work_of_all(work)) <= work:
             self.try_all()
             work -= all_of_it
         slice_of_it = work // _FEWEST_TURNS if self.steps is None else work
-        while work > 0 and not self.finished and not self._hopeless():
-            work -= self.turn(min(work, slice_of_it))
+        while (goes_on() if goes_on else work > 0) and not self.finished and not self._hopeless():
+            work -= self.turn() if goes_on else self.turn(min(work, slice_of_it))
         return max(0, work)
 
     def turn(self, most: int = 2**62) -> int:
