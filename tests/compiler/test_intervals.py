@@ -16,8 +16,17 @@ from tests.floors import reached
 from tests.samples.schedules import COLLECTIVES, Collective, with_columns
 from tests.samples.verdicts import verify_rounds
 from topodesign import schedule as planned
-from topodesign.compiler.frontends.intervals import relaid
+from topodesign.compiler.frontends.intervals import lay_intervals
+from topodesign.plans.build import build_steps
 from topodesign.plans.flow import Flow
+
+
+def relaid(schedule: Flow) -> tuple[Flow, bool]:
+    """Return a schedule with its intervals laid out, and whether all were free."""
+    rows, every = lay_intervals(schedule)
+    head = schedule.collective, schedule.place, schedule.units, schedule.steps
+    return build_steps(*head, [rows], reduce_steps=schedule.reduce_steps), every
+
 
 Group = dict[int, tuple[int, int, int]]  # by the other end: step and interval
 

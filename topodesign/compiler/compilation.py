@@ -305,36 +305,30 @@ def settle(plan: Plan, target: str, options: Any) -> tuple[Backend, Options]:
     runtime = said["runtime"]
     if isinstance(runtime, str) and runtime not in backend.runtimes:
         raise ParameterError(f"unknown runtime {runtime!r} of {target}; known are {', '.join(backend.runtimes)}")
-    _require_front_end(plan)
-    said["runtime"] = runtime or backend.runtimes[0]
-    if said["inplace"] is None:
-        said["inplace"] = backend.inplace and plan.collective.like(ALLREDUCE, BROADCAST, REDUCE)
-    if said["name"] is None:
-        said["name"] = _title(plan)
-    settled = Options(place=plan.place, **said)
-    backend.accept(plan, settled)
-    if settled.parts > 1 and front_end_of(plan) is FRONT_ENDS["rounds"]:
-        raise ParameterError("parts are of trees; rounds have none")
-    if "threadblocks" not in backend.takes:
-        settled = Options(place=plan.place, **said | {"threadblocks": "separate"})
-    return backend, settled
-
-
-def _require_front_end(plan: Plan) -> None:
-    """Reject a plan that cannot be compiled to one program."""
-    front_end = front_end_of(plan)
-    collective, topology = plan.collective, plan.topology
+    front_end, collective = front_end_of(plan), plan.collective
     if collective.several:
         raise InfeasibleError(f"{plan.words} are no single program; use compile_groups")
     if not collective.like(*front_end.collectives):
         known = ", ".join(one.name for one in front_end.collectives)
         raise InfeasibleError(f"{plan.words} of {with_article(collective)} cannot be compiled yet; of {known} they can")
-    some = len(collective.group or ()) not in {0, topology.nodes - len(topology.switches)}
+    some = len(collective.group or ()) not in {0, plan.topology.nodes - len(plan.topology.switches)}
     if some or collective.groups is not None:
         raise InfeasibleError(
             f"{plan.words} among some of the nodes are no single program: groups are communicators of their own, "
             "each with a program; use compile_groups"
         )
+    said["runtime"] = runtime or backend.runtimes[0]
+    if said["inplace"] is None:
+        said["inplace"] = backend.inplace and collective.like(ALLREDUCE, BROADCAST, REDUCE)
+    if said["name"] is None:
+        said["name"] = _title(plan)
+    settled = Options(place=plan.place, **said)
+    backend.accept(plan, settled)
+    if settled.parts > 1 and front_end is FRONT_ENDS["rounds"]:
+        raise ParameterError("parts are of trees; rounds have none")
+    if "threadblocks" not in backend.takes:
+        settled = Options(place=plan.place, **said | {"threadblocks": "separate"})
+    return backend, settled
 
 
 def _title(plan: Plan) -> str:

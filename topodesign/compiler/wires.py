@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from topodesign.base.wording import count_noun
 from topodesign.fabrics.fabric import Fabric
+from topodesign.plans.unroll import numbers_without
 from topodesign.runtime.connections import LAZY, RELAY, Pair, pat_pairs, ring_pairs, tree_pairs
 from topodesign.runtime.msccl.profiles import RuntimeProfile
 from topodesign.topology.topology import Topology
@@ -24,8 +25,8 @@ def boxes_of(place: Topology | Fabric, box: int | None = None) -> list[object] |
     """
     topology = place.topology if isinstance(place, Fabric) else place
     if box is not None:
-        number: dict[int, object] = {node: rank // box for rank, node in enumerate(_ranks(topology))}
-        return [number.get(node) for node in range(topology.nodes)]
+        number, computes = numbers_without(topology.nodes, topology.switches)
+        return [rank // box if own else None for rank, own in zip(number.tolist(), computes.tolist(), strict=True)]
     if not isinstance(place, Fabric) or not all("/" in place.names[node] for node in place.compute):
         return None
     named = [name.rsplit("/", 1)[0] if "/" in name else None for name in place.names]
@@ -36,12 +37,8 @@ def boxes_of(place: Topology | Fabric, box: int | None = None) -> list[object] |
 def boxes_of_ranks(place: Topology | Fabric, box: int | None) -> list[object]:
     """Return every rank's box, one for all if unknown."""
     owner = boxes_of(place, box)
-    ranks = _ranks(place.topology if isinstance(place, Fabric) else place)
-    return [0 if owner is None else owner[node] for node in ranks]
-
-
-def _ranks(topology: Topology) -> list[int]:
-    return [node for node in range(topology.nodes) if node not in topology.switches]
+    topology = place.topology if isinstance(place, Fabric) else place
+    return [0 if owner is None else owner[node] for node in range(topology.nodes) if node not in topology.switches]
 
 
 def find_unlinked(place: Topology | Fabric, profile: RuntimeProfile) -> Iterator[str]:
@@ -63,11 +60,12 @@ def find_unlinked(place: Topology | Fabric, profile: RuntimeProfile) -> Iterator
     }
     if not any(lacking.values()):
         return
-    said = [
-        f"{count_noun(len(pairs), 'pair')} of the {name} ({_format_pairs(pairs)})"
-        for name, pairs in lacking.items()
-        if pairs
-    ]
+    said = []
+    for name, pairs in lacking.items():
+        first = ", ".join(f"{one}-{other}" for one, other in pairs[:3])
+        if pairs:
+            some = first if len(pairs) <= 3 else f"such as {first}"
+            said.append(f"{count_noun(len(pairs), 'pair')} of the {name} ({some})")
     word = "ranks" if alone else "boxes"
     unless = ", unless cuMem is on at every rank," if profile.joins_late else ","
     joins = "a ring in the order of their numbers and two trees"
@@ -96,11 +94,10 @@ def single_nic(place: Topology | Fabric, box: int | None) -> Iterator[str]:
     busiest = max(ways, key=lambda node: len(ways[node]), default=None)
     if busiest is None or len(ways[busiest]) < 2:
         return
+    rank = int(numbers_without(topology.nodes, topology.switches)[0][busiest])
     yield (
-        f"MSCCL++ gives a rank one NIC for all other boxes, by its number in its box, and rank "
-        f"{_ranks(topology).index(busiest)} "
-        f"has links to {count_noun(len(ways[busiest]), 'place')} outside its box: what does not hang on that NIC "
-        "is not reached"
+        f"MSCCL++ gives a rank one NIC for all other boxes, by its number in its box, and rank {rank} has links to "
+        f"{count_noun(len(ways[busiest]), 'place')} outside its box: what does not hang on that NIC is not reached"
     )
     yield "remedy: join the boxes by a switch, or give each rank links to one place outside its box"
 
@@ -133,8 +130,3 @@ def _make_link_test(topology: Topology, owner: Sequence[object], hosts: Sequence
     return lambda pair: (
         pair[0] == pair[1] or pair in direct or not nets.get(pair[0], set()).isdisjoint(nets.get(pair[1], set()))
     )
-
-
-def _format_pairs(pairs: list[Pair]) -> str:
-    first = ", ".join(f"{one}-{other}" for one, other in pairs[:3])
-    return first if len(pairs) <= 3 else f"such as {first}"

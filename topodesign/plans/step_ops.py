@@ -221,11 +221,12 @@ def is_lean(schedule: Flow) -> bool:
     Then every unit of a shard leaves every node but its own once in a reduce-scatter, and reaches every node but its
     own once in an allgather: it moves along the links of a spanning tree. An allreduce is lean if its halves are.
     """
-    if schedule.collective.like(ALLREDUCE):
-        return all(is_lean(half) for half in halves(schedule))
-    width = schedule.hi - schedule.lo
-    sent = (int((width >> 32).sum()) << 32) + int((width & (2**32 - 1)).sum())  # the sum may not fit into 64 bits
-    return sent == schedule.nodes * (schedule.nodes - 1) * schedule.units
+    adds, width = schedule.step <= schedule.reduce_steps, schedule.hi - schedule.lo
+    for half in (width[adds], width[~adds]) if schedule.collective.like(ALLREDUCE) else (width,):
+        sent = (int((half >> 32).sum()) << 32) + int((half & (2**32 - 1)).sum())  # the sum may not fit into 64 bits
+        if sent != schedule.nodes * (schedule.nodes - 1) * schedule.units:
+            return False
+    return True
 
 
 def prune(schedule: Flow) -> Flow:

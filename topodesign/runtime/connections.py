@@ -36,7 +36,11 @@ def tree_pairs(ranks: int) -> list[Pair]:
     >>> tree_pairs(4)
     [(0, 1), (0, 2), (1, 2), (1, 3), (2, 3)]
     """
-    first = [(rank, _parent(rank, ranks)) for rank in range(1, ranks)]
+    first = []
+    for rank in range(1, ranks):
+        bit = rank & -rank
+        above = rank ^ bit | bit << 1
+        first.append((rank, above if above < ranks else rank ^ bit))
     if ranks % 2:
         second = [((one + 1) % ranks, (other + 1) % ranks) for one, other in first]
     else:
@@ -54,12 +58,6 @@ def pat_pairs(ranks: int) -> list[Pair]:
     """
     powers = [1 << at for at in range((ranks - 1).bit_length())]
     return [(rank, (rank + power) % ranks) for power in powers for rank in range(ranks)]
-
-
-def _parent(rank: int, ranks: int) -> int:
-    bit = rank & -rank
-    above = rank ^ bit | bit << 1
-    return above if above < ranks else rank ^ bit
 
 
 RELAY = "let a net plugin relay between ranks that share no cable, or join all hosts by a switch"

@@ -222,6 +222,11 @@ def lint(program: Program, profile: RuntimeProfile) -> Iterator[str]:
     blocks, steps, rank = np.diff(starts), own.steps, own.rank[own.block]
     offsets = [(places & (1 << BITS) - 1) * (places >= 0) for places in (own.source, own.target)]
     nodes = 1 + ranks + blocks + np.bincount(own.rank, weights=steps, minlength=ranks).astype(np.int64)
+    channels = int(own.channel.max(initial=0)) + 1
+    place, busiest = own.rank * channels + own.channel, []
+    for word, peers in (("send", own.send), ("receive", own.receive)):
+        busy = np.bincount(place[peers >= 0], minlength=ranks * channels).reshape(ranks, channels)
+        busiest.append((word, busy.max(axis=1)))
     rows = (
         ("threadblocks per rank", profile.threadblocks_per_rank, blocks),
         ("threadblocks running at once", profile.resident_threadblocks, blocks),
@@ -231,10 +236,7 @@ def lint(program: Program, profile: RuntimeProfile) -> Iterator[str]:
             _most(own.rank, steps, ranks),
         ),
         ("XML nodes that one rank reads", profile.xml_nodes_per_rank, nodes),
-        *(
-            (f"threadblocks that {word} on a channel", profile.threadblocks_per_channel, _busiest(own, peers))
-            for word, peers in (("send", own.send), ("receive", own.receive))
-        ),
+        *((f"threadblocks that {word} on a channel", profile.threadblocks_per_channel, busy) for word, busy in busiest),
         ("chunks per step", profile.chunks_per_step, _most(rank, own.size, ranks)),
         ("as the largest chunk offset", profile.largest_offset, _most(rank, np.maximum(*offsets), ranks)),
     )
@@ -248,10 +250,3 @@ def _most(rank: Ints, values: Ints, ranks: int) -> Ints:
     found = np.zeros(ranks, dtype=np.int64)
     np.maximum.at(found, rank, values)
     return found
-
-
-def _busiest(own: Columns, peers: Ints) -> Ints:
-    """Return the most threadblocks with a peer per channel, by rank."""
-    channels = int(own.channel.max(initial=0)) + 1
-    busy = np.bincount((own.rank * channels + own.channel)[peers >= 0], minlength=len(own.scratch) * channels)
-    return busy.reshape(-1, channels).max(axis=1)  # type: ignore[no-any-return]

@@ -18,47 +18,43 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topodesign.base.arrays import distinct
-from topodesign.plans.build import build_steps
 from topodesign.plans.flow import Flow
 
 _Ints = NDArray[np.int64]
 
 
-class _Rows(NamedTuple):
-    """Rows of a copying phase, or a time-reversed reducing one."""
+class Rows(NamedTuple):
+    """Rows of a schedule, or of its reducing phase backwards in time."""
 
-    time: _Ints
-    near: _Ints  # the end that has to have all of the shard, and that which gets it; backwards receiver and sender
+    time: _Ints  # the step
+    near: _Ints  # the end that has to have all of the shard, and that which gets it: sender and receiver
     far: _Ints
     block: _Ints
     low: _Ints
     high: _Ints
 
-    def at(self, rows: NDArray[np.integer] | NDArray[np.bool_]) -> _Rows:
+    def at(self, rows: NDArray[np.integer] | NDArray[np.bool_]) -> Rows:
         """Return some of the rows."""
-        return _Rows(*(column[rows] for column in self))
+        return Rows(*(column[rows] for column in self))
 
 
-def relaid(schedule: Flow) -> tuple[Flow, bool]:
-    """Lay out free intervals; return the schedule and whether all are free.
+def lay_intervals(schedule: Flow) -> tuple[Rows, bool]:
+    """Lay out free intervals; return the rows and whether all are free.
 
-    If all are, it is right, and each link carries at most one interval of a block in a step.
+    If all are, they are right, and each link carries at most one interval of a block in a step.
     """
     nodes, parts = schedule.nodes, []
     every = True
     for adds in [True] * schedule.collective.reduces + [False] * schedule.collective.copies:
         rows = np.flatnonzero((schedule.step <= schedule.reduce_steps) == adds)
         step, src, dst, *rest = (column[rows].astype(np.int64) for column in schedule.table().values())
-        half = _Rows(-step, dst, src, *rest) if adds else _Rows(step, src, dst, *rest)
+        half = Rows(-step, dst, src, *rest) if adds else Rows(step, src, dst, *rest)
         free = _free(half, nodes, schedule.units)
         every &= bool(free.all()) and len(distinct(half.far * nodes + half.block)) == nodes * (nodes - 1)
         pairs = zip(_lay_out(half.at(free), nodes), half.at(~free), strict=True)
-        half = _Rows(*(np.concatenate(pair) for pair in pairs))
-        parts.append((-half.time, half.far, half.near, *half[3:]) if adds else half)
-    made = [np.concatenate(columns) for columns in zip(*parts, strict=True)]
-    step, src, dst, block, lo, hi = made
-    head = schedule.collective, schedule.place, schedule.units, schedule.steps
-    return build_steps(*head, [(step, src, dst, block, lo, hi)], reduce_steps=schedule.reduce_steps), every
+        half = Rows(*(np.concatenate(pair) for pair in pairs))
+        parts.append(Rows(-half.time, half.far, half.near, *half[3:]) if adds else half)
+    return Rows(*(np.concatenate(columns) for columns in zip(*parts, strict=True))), every
 
 
 def _starts(key: _Ints) -> _Ints:
@@ -66,7 +62,7 @@ def _starts(key: _Ints) -> _Ints:
     return np.flatnonzero(np.diff(key, prepend=-1))
 
 
-def _free(half: _Rows, nodes: int, units: int) -> NDArray[np.bool_]:
+def _free(half: Rows, nodes: int, units: int) -> NDArray[np.bool_]:
     """Return a mask of rows received from full holders at once."""
     free = np.zeros(len(half.time), dtype=bool)
     if not len(free):
@@ -88,7 +84,7 @@ def _free(half: _Rows, nodes: int, units: int) -> NDArray[np.bool_]:
     return free
 
 
-def _lay_out(half: _Rows, nodes: int) -> _Rows:
+def _lay_out(half: Rows, nodes: int) -> Rows:
     """Return rows with one interval per shard and link, same length."""
     rows = half.at(np.lexsort((half.near, half.far, half.block)))
     starts = _starts((rows.block * nodes + rows.far) * nodes + rows.near)
@@ -104,7 +100,7 @@ def _lay_out(half: _Rows, nodes: int) -> _Rows:
     return rows._replace(low=end - size, high=end)
 
 
-def _places(rows: _Rows, nodes: int) -> _Ints:
+def _places(rows: Rows, nodes: int) -> _Ints:
     """Return the interval of sorted rows: first (0), last (2) or between.
 
     ``most`` are the joins of the far end up to a block in which this row is the last. Then ``opens`` is the first, and

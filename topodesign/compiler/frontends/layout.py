@@ -15,7 +15,7 @@ from topodesign.base.arrays import ranges
 from topodesign.base.compiled import Ints
 from topodesign.base.errors import TooLargeError
 from topodesign.base.wording import count_noun
-from topodesign.compiler.frontends.intervals import relaid
+from topodesign.compiler.frontends.intervals import Rows, lay_intervals
 from topodesign.plans.flow import Flow
 
 Message = tuple[int, int, int]  # step, sender, receiver: everything that a link carries in a step
@@ -120,28 +120,29 @@ def layout(schedule: Flow) -> Layout:
     (:mod:`topodesign.compiler.frontends.intervals`). Elsewhere a local search orders the pieces.
     """
     check_size(schedule.nodes, schedule.nodes)  # before any work: a shard is at least one piece
-    schedule, every = relaid(schedule)
+    nodes, units = schedule.nodes, schedule.units
+    rows, every = lay_intervals(schedule)
     if every:
-        chunk = math.gcd(schedule.units, int(np.gcd.reduce(schedule.lo)), int(np.gcd.reduce(schedule.hi)))
-        shard = schedule.units // chunk
-        check_size(schedule.nodes, schedule.nodes * shard)
-        keys = np.zeros((4, len(schedule.step)), dtype=np.int64)
-        keys[:3] = schedule.step, schedule.src, schedule.dst
-        begin, end = (schedule.block * shard + at // chunk for at in (schedule.lo, schedule.hi))
-        return lay_messages(np.arange(schedule.nodes + 1) * shard, keys, begin, end - begin)
-    sizes, messages = _pieces(schedule)
+        chunk = math.gcd(units, int(np.gcd.reduce(rows.low)), int(np.gcd.reduce(rows.high)))
+        shard = units // chunk
+        check_size(nodes, nodes * shard)
+        keys = np.zeros((4, len(rows.time)), dtype=np.int64)
+        keys[:3] = rows[:3]
+        begin, end = (rows.block * shard + at // chunk for at in (rows.low, rows.high))
+        return lay_messages(np.arange(nodes + 1) * shard, keys, begin, end - begin)
+    sizes, messages = _pieces(rows, nodes, units)
     chunk = math.gcd(*(size for shard in sizes for size in shard))
-    shard = schedule.units // chunk
-    check_size(schedule.nodes, schedule.nodes * shard)
+    shard = units // chunk
+    check_size(nodes, nodes * shard)
     start: dict[Piece, tuple[int, int]] = {}  # and size
     for owner, pieces in enumerate(_arrange(sizes, messages)):
         at = owner * shard
         for piece in pieces:
             start[owner, piece] = at, sizes[owner][piece] // chunk
             at += sizes[owner][piece] // chunk
-    rows = [(*message, 0, *start[piece]) for message, pieces in messages.items() for piece in pieces]
-    table = np.array(rows, dtype=np.int64).reshape(-1, 6).T
-    return lay_messages(np.arange(schedule.nodes + 1) * shard, table[:4], table[4], table[5])
+    found = [(*message, 0, *start[piece]) for message, pieces in messages.items() for piece in pieces]
+    table = np.array(found, dtype=np.int64).reshape(-1, 6).T
+    return lay_messages(np.arange(nodes + 1) * shard, table[:4], table[4], table[5])
 
 
 def check_size(nodes: int, chunks: int, movements: int = 2) -> None:
@@ -153,15 +154,15 @@ def check_size(nodes: int, chunks: int, movements: int = 2) -> None:
         )
 
 
-def _pieces(schedule: Flow) -> tuple[list[list[int]], dict[Message, list[Piece]]]:
+def _pieces(rows: Rows, nodes: int, units: int) -> tuple[list[list[int]], dict[Message, list[Piece]]]:
     """Return piece sizes (units) per owner, and each message's pieces."""
     sizes: list[list[int]] = []
     messages: dict[Message, list[Piece]] = defaultdict(list)
-    by_owner = np.argsort(schedule.block, kind="stable")
-    bounds = np.searchsorted(schedule.block[by_owner], np.arange(schedule.nodes + 1))
-    for owner in range(schedule.nodes):
+    by_owner = np.argsort(rows.block, kind="stable")
+    bounds = np.searchsorted(rows.block[by_owner], np.arange(nodes + 1))
+    for owner in range(nodes):
         total: dict[tuple[Message, ...], int] = defaultdict(int)
-        for interval, size in carriers(schedule, by_owner[bounds[owner] : bounds[owner + 1]]):
+        for interval, size in carriers(rows.at(by_owner[bounds[owner] : bounds[owner + 1]]), units):
             total[tuple(sorted(interval))] += size
         for piece, signature in enumerate(total):
             for key in signature:
@@ -170,10 +171,10 @@ def _pieces(schedule: Flow) -> tuple[list[list[int]], dict[Message, list[Piece]]
     return sizes, {key: messages[key] for key in sorted(messages)}
 
 
-def carriers(schedule: Flow, rows: np.ndarray) -> Iterator[tuple[list[Message], int]]:
-    """Yield the messages and size (units) of each unsplit interval."""
-    step, src, dst, low, high = (getattr(schedule, name)[rows].tolist() for name in ("step", "src", "dst", "lo", "hi"))
-    cuts = sorted({0, schedule.units, *low, *high})
+def carriers(rows: Rows, units: int) -> Iterator[tuple[list[Message], int]]:
+    """Yield the messages and size (units) of each unsplit interval of a shard."""
+    step, src, dst, _, low, high = (column.tolist() for column in rows)
+    cuts = sorted({0, units, *low, *high})
     number = {cut: at for at, cut in enumerate(cuts)}
     carried: list[list[Message]] = [[] for _ in cuts[1:]]
     for message, begin, end in zip(zip(step, src, dst, strict=True), low, high, strict=True):

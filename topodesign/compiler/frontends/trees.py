@@ -21,6 +21,7 @@ from topodesign.compiler.ir import Program
 from topodesign.compiler.limits import NO_LIMITS, Limits
 from topodesign.plans.build import renamed
 from topodesign.plans.flow import Flow
+from topodesign.plans.unroll import numbers_without
 
 
 def lower_trees(flow: Flow, options: Options, limits: Limits = NO_LIMITS) -> Lowering:
@@ -81,9 +82,7 @@ class _Trees:
 
     def __init__(self, flow: Flow, parts: int) -> None:
         self.flow, self.parts = flow, parts
-        computes = np.ones(flow.nodes, dtype=bool)
-        computes[list(flow.topology.switches)] = False
-        self._number = np.cumsum(computes) - 1
+        self._number, computes = numbers_without(flow.nodes, flow.topology.switches)
         self.collective: Collective = renamed(flow.collective, self._number.tolist())
         nodes = np.flatnonzero(computes)
         units = flow.units_of(nodes)
