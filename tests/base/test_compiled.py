@@ -300,7 +300,7 @@ def check_all_tiers() -> None:
     """Check the same in a process of its own, with the same samples every time, and say whether numba was loaded."""
     for case in EXERCISES:
         with pytest.MonkeyPatch.context() as patch:
-            unchecked(case, settings(max_examples=6, derandomize=True, database=None, deadline=None), patch)
+            unchecked(case, settings(max_examples=2, derandomize=True, database=None, deadline=None), patch)
     print("numba" in sys.modules)
 
 

@@ -53,10 +53,21 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def run(site: Path, *words: str) -> subprocess.CompletedProcess[str]:
+ALL = """
+import contextlib, io, json, shlex, sys
+from topodesign.cli.main import run
+for line in sys.argv[1:]:
+    with contextlib.redirect_stdout(io.StringIO()) as out:
+        assert run(shlex.split(line)) == 0, line
+    print(json.dumps(out.getvalue()))
+"""
+
+
+def run(site: Path, *lines: str) -> tuple[list[str], str]:
+    """Run command lines in one process that finds the packages of a folder; return what each prints, and errors."""
     paths = os.pathsep.join([str(site), str(ROOT)])
     done = subprocess.run(
-        [sys.executable, "-m", "topodesign", *words],
+        [sys.executable, "-c", ALL, *lines],
         text=True,
         capture_output=True,
         check=False,
@@ -65,7 +76,7 @@ def run(site: Path, *words: str) -> subprocess.CompletedProcess[str]:
     )
     assert "Traceback" not in done.stderr
     assert done.returncode == 0, done.stderr
-    return done
+    return list(map(json.loads, done.stdout.splitlines())), done.stderr
 
 
 @pytest.mark.parametrize("group", entry_points.GROUPS, ids=lambda group: group.group)
@@ -81,20 +92,26 @@ def test_every_group_loads(group: entry_points.EntryPointGroup) -> None:
 
 @pytest.mark.budget(12)
 def test_a_package_of_30_lines_comes_in(site: Path) -> None:
-    assert "chordalring(n,c)" in run(site, "info", "families", "chordalring").stdout
-    found = json.loads(run(site, "evaluate", "chordalring(16,5)", "--json").stdout)
+    (shown, evaluated, answered, *_), _ = run(
+        site,
+        "info families chordalring",
+        "evaluate 'chordalring(16,5)' --json",
+        "pareto -n 16 -d 3 --json",
+        "evaluate --plot-kind structure 'line(chordalring(10,3))' -o ring.svg",
+        "evaluate --plot-kind page 'chordalring(10,3)' -o page.html",
+    )
+    assert "chordalring(n,c)" in shown
+    found = json.loads(evaluated)
     assert (found["nodes"], found["degree"], found["simplex"]) == (16, 3, False)
-    answer = json.loads(run(site, "pareto", "-n", "16", "-d", "3", "--json").stdout)
+    answer = json.loads(answered)
     assert {one["found"] for one in answer["candidates"]} == {"topodesign-chordal"}
     assert "chordalring(16,5)" in {one["spec"] for one in answer["candidates"]}
-    run(site, "evaluate", "--plot-kind", "structure", "line(chordalring(10,3))", "-o", "ring.svg")
-    run(site, "evaluate", "--plot-kind", "page", "chordalring(10,3)", "-o", "page.html")
     assert "chordalring(10,3)" in (site / "page.html").read_text()
 
 
 def test_what_is_broken_is_named_and_left_out(site: Path) -> None:
-    done = run(site, "info", "plugins", "--json")
-    document = json.loads(done.stdout)
+    (listed, told), said = run(site, "info plugins --json", "info plugins")
+    document = json.loads(listed)
     why = {one["name"]: one["error"] for one in document["plugins"]}
     assert why.pop("chordalring") is None
     assert why.keys() == BROKEN.keys()
@@ -105,13 +122,12 @@ def test_what_is_broken_is_named_and_left_out(site: Path) -> None:
     assert why["another"] == "the entry point must be called chordalring"
     assert why["exits"] == "SystemExit: 5"
     for name in BROKEN:
-        assert done.stderr.count(f"the plugin '{name}' (package chordal-broken 0.1) is omitted") == 1
-    assert "omitted: the name is taken" in run(site, "info", "plugins").stdout
+        assert said.count(f"the plugin '{name}' (package chordal-broken 0.1) is omitted") == 1
+    assert "omitted: the name is taken" in told
 
 
 def test_our_own_names_need_no_look_at_packages(site: Path) -> None:
-    assert not run(site, "evaluate", "line(torus(3,3))", "--json").stderr
-    assert not run(site, "evaluate", "catalog(12,4,1)", "--json").stderr
+    assert not run(site, "evaluate 'line(torus(3,3))' --json", "evaluate 'catalog(12,4,1)' --json")[1]
 
 
 def test_a_name_that_is_not_ours_is_looked_up() -> None:
@@ -130,8 +146,10 @@ WORDS = Format("one word", lambda plan: "done\\n")
 
 def test_formats_of_others_are_used(tmp_path: Path) -> None:
     install(tmp_path, "others", "1.0", {"topodesign.exports": {"words": "others:WORDS"}}, {"others": OTHERS})
-    run(tmp_path, "examples", "inventory_testbed.yaml")
-    plan = ("wire", "plan", "circulant(12,2,3)", "--simplex", "--inventory", "inventory_testbed.yaml")
-    run(tmp_path, *plan, "-o", "plan.json")
-    run(tmp_path, "wire", "export", "plan.json", "--format", "words", "-o", "words.txt")
+    run(
+        tmp_path,
+        "examples inventory_testbed.yaml",
+        "wire plan 'circulant(12,2,3)' --simplex --inventory inventory_testbed.yaml -o plan.json",
+        "wire export plan.json --format words -o words.txt",
+    )
     assert (tmp_path / "words.txt").read_text() == "done\n"

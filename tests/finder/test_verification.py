@@ -40,9 +40,9 @@ def test_rows_at_the_bound_are_not_built() -> None:
 
 @pytest.mark.budget(4)
 def test_the_command(program: Run) -> None:
-    status, out, _ = program("catalog", "verify", "--plans", "-n", "10..12", "-d", 3, "--jobs", 1)
+    status, out, _ = program("catalog", "verify", "--plans", "-n", "10..11", "-d", 3, "--jobs", 1)
     assert (status, "compared with plans: no faults" in out) == (0, True)
     assert program("catalog", "verify", "--plans", "--audit", "-d", 3)[0] == 2
-    assert verify_catalog(by="plans", degrees=[3], nodes=range(10, 13), workers=1).planned
+    assert verify_catalog(by="plans", degrees=[3], nodes=[10], workers=1).planned
     with pytest.raises(ParameterError):
         verify_catalog(by="plans", sample=0)

@@ -94,7 +94,7 @@ def test_wrong_content_is_refused(reader: Reader, tmp_path: Path) -> None:
 @every_reader
 def test_every_defect_is_taken_or_refused(reader: Reader, tmp_path: Path, pytestconfig: pytest.Config) -> None:
     """The table has no empty cell, for every reader's format has all kinds of defects."""
-    rounds = 200 if is_thorough(pytestconfig) else 3
+    rounds = 200 if is_thorough(pytestconfig) else 2
     for defect in DEFECTS:
         assert table.cell(reader, defect, tmp_path / "made", rounds=rounds, seed=0).tried >= rounds, defect
 
@@ -116,8 +116,8 @@ def test_specs_are_built_or_refused(pytestconfig: pytest.Config) -> None:
 
 
 def test_command_lines_end_in_order(tmp_path: Path) -> None:
-    seen = lines.tries(8, seed=0, folder=tmp_path / "made", limited=False)
-    assert seen[2] > 2
+    seen = lines.tries(5, seed=0, folder=tmp_path / "made", limited=False)
+    assert seen[2] > 1
 
 
 @pytest.mark.thorough

@@ -38,7 +38,8 @@ def test_what_is_found_is_what_was_asked_for(nodes: int, degree: int, steps: int
         assert (found.nodes, found.degree, found.capacity.max()) == (nodes, degree, 1)
         assert found.is_regular
         assert price(found).steps <= steps
-    assert specs == search_congruential(Target(nodes, degree, duplex=False), steps, 60, seed=1)
+    if nodes == 45:  # the dearest half of it
+        assert specs == search_congruential(Target(nodes, degree, duplex=False), steps, 60, seed=1)
 
 
 @pytest.mark.dear

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 
+from tests.conftest import few
 from tests.runtime.msccl.test_programs import FAMILIES, P, S, T, ring_allgather, ring_allreduce, write
 from topodesign.runtime.machine.layout import Layout
 from topodesign.runtime.msccl.build import build_machine
@@ -45,7 +46,7 @@ def test_short_pieces_and_few_slots_are_the_worst_case() -> None:
     rng = random.Random(1)  # noqa: S311
     seen: Counter[bool] = Counter()
     rescued = 0
-    for _ in range(300):
+    for _ in few(range(300)):
         program = table_of(talkative(rng))
         for slots in (1, 2, 3):
             stuck = [not build_machine(*program, slots, piece=piece).ends() for piece in range(1, 6)]
@@ -54,8 +55,8 @@ def test_short_pieces_and_few_slots_are_the_worst_case() -> None:
             rescued += stuck[0] and not stuck[-1]
             for piece, worst in enumerate(stuck, start=1):
                 assert worst or build_machine(*program, slots + rng.randrange(1, 3), piece=piece).ends()
-    assert min(seen.values()) > 50
-    assert rescued > 20
+    assert min(seen.values()) > 15
+    assert rescued > 6
 
 
 def test_sixty_four_ranks() -> None:
