@@ -16,20 +16,14 @@ from topodesign.base.declared import Declared
 from topodesign.base.errors import TopodesignError
 from topodesign.base.progress import iterate_with_progress
 from topodesign.base.records import Result, Table
-from topodesign.base.text_files import begins_as_json, begins_as_module, read_bytes, read_text
 from topodesign.base.wording import count_noun
+from topodesign.collectives import COLLECTIVES
 from topodesign.execution.levels import neighbours_of
 from topodesign.fabrics.places import PlaceLike, as_place
 from topodesign.plans.plan import Plan
 from topodesign.plans.sets import PlanEntry, PlanSet, read_plan_set
 from topodesign.plans.verify.plans import verify
 from topodesign.runtime.check import check_file
-from topodesign.runtime.jax.check import ModuleReport
-from topodesign.runtime.jax.module import parse_module
-from topodesign.runtime.msccl.parse import parse_xml
-from topodesign.runtime.msccl.profiles import get_profile
-from topodesign.runtime.mscclpp.check import names
-from topodesign.runtime.mscclpp.parse import parse_plan
 from topodesign.topology.topology import Topology
 
 
@@ -127,15 +121,10 @@ def check_plan_set(
         wrong(entry.plan, _of_plan(plans, entry, found))
         for target, name in entry.programs.items():
             path = plans.folder / name
-            files = sorted(path.iterdir()) if path.is_dir() else [path]
-            for file in files:
+            topology = found[0].topology if found else None
+            for file in sorted(path.iterdir()) if path.is_dir() else [path]:
                 programs += 1
-                wrong(
-                    str(file.relative_to(plans.folder)),
-                    _of_program(
-                        file, entry, target.endswith("-inplace"), found[0].topology if found else None, runtime
-                    ),
-                )
+                wrong(str(file.relative_to(plans.folder)), _of_program(file, entry, target, topology, runtime))
     return SetReport(str(plans.folder), plans.topology, plans.wiring, len(plans.entries), programs, tuple(problems))
 
 
@@ -178,39 +167,27 @@ def _of_plan(plans: PlanSet, entry: PlanEntry, found: list[Plan]) -> Iterator[st
             yield f"the index has {name} {said} for it, and the plan {claimed}"
 
 
-def _of_program(path: Path, entry: PlanEntry, inplace: bool, topology: Topology | None, runtime: str) -> Iterator[str]:
+def _of_program(path: Path, entry: PlanEntry, target: str, topology: Topology | None, runtime: str) -> Iterator[str]:
     report = check_file(path, runtime)
     yield from map(str, report.findings)
-    if not report.ok:
+    about = report.calls
+    if not report.ok or about is None:
         return
-    linked = set() if topology is None else neighbours_of(topology)
-    if begins_as_module(path):
-        module = parse_module(read_bytes(path))
-        about: tuple[object, ...] = (module.collective.name, inplace)
-        pairs = {pair for phase in module.phases for step in phase.steps for one in step for pair in one.pairs}
-    elif begins_as_json(path):
-        plan = parse_plan(path)
-        about = names()[plan.collective].name, plan.inplace
-        pairs = {(rank, peer) for rank, gpu in enumerate(plan.gpus) for some in gpu.channels.values() for peer in some}
-        pairs = {pair for pair in pairs if pair[1] >= 0}
-        linked |= {pair[::-1] for pair in linked}  # signals go back where data come from
-    else:
-        program = parse_xml(read_text(path), get_profile(runtime))
-        about = program.collective.name, program.inplace
-        pairs = {(gpu.id, one.send) for gpu in program.gpus for one in gpu.threadblocks if one.send >= 0}
-    if about != (entry.collective, inplace):
-        place = {True: "in place", False: "out of place"}
-        own = f"it is of {about[0]} {place[bool(about[1])]}"
-        yield f"{own}, and the index has it for {entry.collective} {place[inplace]}"
-    calls = None if isinstance(report, ModuleReport) else report.calls
-    if calls is not None:
-        end = entry.to_bytes
-        longer = end is not None and (calls.largest is None or calls.largest >= end)
-        if longer or calls.smallest < entry.from_bytes:
-            yield f"{str(calls).partition(';')[0]}, and the index has it for fewer"
+    kind, _, variant = target.partition("-")
+    names = {name.replace("-", ""): name for name in COLLECTIVES}
+    if names[about.collective] != entry.collective or not (about.inplace if variant else about.outofplace):
+        own, said = ("in place" if one else "out of place" for one in (about.inplace, variant))
+        yield f"it is of {names[about.collective]} {own}, and the index has it for {entry.collective} {said}"
+    end = entry.to_bytes
+    longer = end is not None and (about.largest is None or about.largest >= end)
+    if kind != "jax" and (longer or about.smallest < entry.from_bytes):  # modules are called by hand
+        yield f"{str(about).partition(';')[0]}, and the index has it for fewer"
+    if topology is None:
+        return
+    pairs, linked = about.pairs, neighbours_of(topology)
     if entry.group is not None:
-        pairs = {(entry.group[source], entry.group[target]) for source, target in pairs}
-    strangers = sorted(pairs - linked)
-    if topology is not None and strangers:
-        source, target = strangers[0]
-        yield f"rank {source} sends to rank {target}, and no link joins them"
+        pairs = frozenset((entry.group[one], entry.group[other]) for one, other in pairs)
+    if kind == "mscclpp":
+        linked = linked | {pair[::-1] for pair in linked}  # signals go back where data come from
+    for source, destination in sorted(pairs - linked)[:1]:
+        yield f"rank {source} sends to rank {destination}, and no link joins them"

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import ClassVar
@@ -109,23 +109,30 @@ def parse_call(text: str) -> Call:
     return Call(collective, int(size), None, inplace, width)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Sizes(Declared):
-    """Sizes of the calls that a runtime uses a program for."""
+@dataclass(frozen=True)
+class About(Declared):
+    """What a program is for: the calls that a runtime uses it for, and the ranks that send."""
 
+    name: str  # what it calls itself
+    collective: str  # what it does, in small letters without hyphens
+    ranks: int | None  # for how many; null if not specified
+    inplace: bool  # whether it serves calls in place
+    outofplace: bool  # whether it serves calls out of place
+    _: KW_ONLY
     chunks: int | None = None  # a call has a multiple of so many elements; null where bytes alone count
     smallest: int = 0  # bytes of the whole data of the smallest call
     largest: int | None = None  # bytes of the largest; null without a limit
     multiple: int = 1  # a call has a multiple of so many bytes
+    pairs: frozenset[tuple[int, int]] = frozenset()  # ranks that send to others, or have a channel to them
 
-    KEYS: ClassVar[Keys] = ("smallest largest",)
+    KEYS: ClassVar[Keys] = "name collective ranks chunks inplace outofplace smallest largest multiple"
 
     def describe_sizes(self) -> str:
         """Describe the sizes: a byte range, and a multiple.
 
         Examples
         --------
-        >>> Sizes(chunks=384).describe_sizes()
+        >>> About("p", "allreduce", 96, True, False, chunks=384).describe_sizes()
         'of any size in multiples of 384 elements (1536 bytes of float32, 768 of bfloat16)'
         """
         if self.largest is None:
@@ -138,19 +145,6 @@ class Sizes(Declared):
                 f" in multiples of {elements} elements ({4 * elements} bytes of float32, {2 * elements} of bfloat16)"
             )
         return text if self.multiple == 1 else f"{text} in multiples of {self.multiple} bytes"
-
-
-@dataclass(frozen=True)
-class About(Sizes):
-    """What a program is for, as far as its file says."""
-
-    name: str  # what it calls itself
-    collective: str  # what it does, in small letters without hyphens
-    ranks: int | None  # for how many; null if not specified
-    inplace: bool  # whether it serves calls in place
-    outofplace: bool  # whether it serves calls out of place
-
-    KEYS = "name collective ranks chunks inplace outofplace smallest largest multiple"
 
     def reasons(self, call: Call) -> Iterator[str]:
         """Yield why a runtime does not use the program, plainest reason first."""
@@ -307,11 +301,13 @@ def about_xml(program: Program, profile: RuntimeProfile) -> About:
         outofplace=program.outofplace,
         smallest=program.min_bytes,
         largest=profile.largest_call(program.max_bytes),
+        pairs=frozenset((gpu.id, tb.send) for gpu in program.gpus for tb in gpu.threadblocks if tb.send >= 0),
     )
 
 
 def about_plan(plan: ExecutionPlan) -> About:
     """Return what a parsed plan of MSCCL++ is for."""
+    ends = ((rank, peer) for rank, gpu in enumerate(plan.gpus) for some in gpu.channels.values() for peer in some)
     return About(
         name=plan.name,
         collective=plan.collective.lower().replace("-", "").replace("_", ""),
@@ -321,4 +317,5 @@ def about_plan(plan: ExecutionPlan) -> About:
         smallest=plan.min_size,
         largest=plan.max_size,
         multiple=plan.chunks * plan.alignment,
+        pairs=frozenset(pair for pair in ends if pair[1] >= 0),
     )

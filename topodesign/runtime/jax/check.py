@@ -20,6 +20,7 @@ from topodesign.base.errors import MissingLibraryError
 from topodesign.base.text_files import read_bytes
 from topodesign.collectives import Collective
 from topodesign.collectives.collective import EVERYONE
+from topodesign.runtime.calls import About
 from topodesign.runtime.jax.module import LARGEST, Exchange, Module, ModuleError, Phase, Runs, parse_module
 from topodesign.runtime.jax.stablehlo import UnknownInstructionError, lower_module, run_lowered
 from topodesign.runtime.report import Finding, Report, first
@@ -38,6 +39,7 @@ class ModuleReport(Report):
     links: int = 0  # pairs of ranks that send
     stages: int = 1  # functions to be called one after the other: one more than circuits change
     jax: str | None = None  # version of JAX whose StableHLO was replayed; null where it is not installed
+    calls: About | None = None  # what it can be used for, of any size; None where it is illegal
 
     KEYS = "ok verdict findings warnings program ranks steps permutations least links stages jax"
 
@@ -67,6 +69,7 @@ def check_module(content: bytes) -> ModuleReport:
     except ModuleError as error:
         return ModuleReport("illegal", (Finding("illegal", str(error)),))
     steps = [step for phase in module.phases for step in phase.steps]
+    pairs, word = frozenset(pair for step in steps for one in step for pair in one.pairs), module.collective.name
     about: dict[str, Any] = {
         "program": f"{module.collective} of {module.ranks} ranks for JAX",
         "ranks": module.ranks,
@@ -74,7 +77,8 @@ def check_module(content: bytes) -> ModuleReport:
         "permutations": sum(map(len, steps)),
         "least": sum(map(_degree, steps)),
         "stages": len(module.changes) + 1,
-        "links": len({pair for step in steps for one in step for pair in one.pairs}),
+        "links": len(pairs),
+        "calls": About("", word.replace("-", ""), module.ranks, inplace=True, outofplace=True, pairs=pairs),
     }
     memory, wanted = sample(module, module.units, np.uint64)
     for phase in module.phases:

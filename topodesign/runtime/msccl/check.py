@@ -11,7 +11,7 @@ import numpy as np
 from topodesign.base.declared import key
 from topodesign.base.memory import pause_collector
 from topodesign.base.wording import with_article
-from topodesign.runtime.calls import Sizes, about_xml
+from topodesign.runtime.calls import About, about_xml
 from topodesign.runtime.machine.layout import Layout
 from topodesign.runtime.machine.machine import Machine
 from topodesign.runtime.msccl.build import build_machine
@@ -50,8 +50,8 @@ class Usage:
 
 
 @dataclass(frozen=True)
-class Calls(Sizes):
-    """The calls that a runtime uses a program for, by data bytes.
+class Calls(About):
+    """The calls that a runtime uses a program for, and the memory that they take.
 
     * ``scratch_bytes``: the most scratch memory of a rank; None where that is the share of whatever the largest call
       will be.
@@ -63,7 +63,7 @@ class Calls(Sizes):
     copied_share: str  # what a rank copies, or adds, from one place of its memory to another, over the same, ``p/q``
 
     KEYS = (
-        *Sizes.KEYS,
+        "smallest largest",
         key("elements=chunks", "a call has a multiple of so many elements: the chunks of the program", kind=int),
         key("scratch_share", kind=Fraction),
         "scratch_bytes scratch_at_start",
@@ -248,9 +248,7 @@ def _usage(program: Program, table: Table, longest_chain: int) -> Usage:
 def _calls(program: Program, profile: RuntimeProfile, usage: Usage) -> Calls:
     most, chunks, about = usage.scratch_chunks, program.nchunksperloop, about_xml(program, profile)
     return Calls(
-        smallest=max(1, about.smallest),
-        largest=about.largest,
-        chunks=chunks,
+        **vars(about) | {"smallest": max(1, about.smallest)},
         scratch_share=str(Fraction(most, chunks)),
         scratch_bytes=profile.scratch_bytes(program.max_bytes, most, chunks),
         scratch_at_start=profile.scratch_at_start,

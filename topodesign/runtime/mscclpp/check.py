@@ -13,7 +13,7 @@ from typing import Any
 from topodesign.base.declared import key
 from topodesign.base.memory import pause_collector
 from topodesign.collectives import ALL_TO_ALL, COLLECTIVES, Collective
-from topodesign.runtime.calls import Sizes, about_plan
+from topodesign.runtime.calls import About, about_plan
 from topodesign.runtime.machine.layout import Layout, buffer_chunks, distinct_blocks
 from topodesign.runtime.machine.machine import Machine
 from topodesign.runtime.mscclpp.build import build_machine
@@ -44,13 +44,13 @@ class PlanUsage:
 
 
 @dataclass(frozen=True)
-class PlanCalls(Sizes):
-    """The calls that a plan serves, by output or input bytes."""
+class PlanCalls(About):
+    """The calls that a plan serves, and the memory that they take."""
 
     scratch_share: str  # scratch memory of a rank over the size of a call, ``p/q``
     allocations: str = ""  # what must hold for the allocations that the inputs lie in, in words; empty if nothing
 
-    KEYS = (*Sizes.KEYS, "multiple", key("scratch_share", kind=Fraction), "allocations")
+    KEYS = ("smallest largest multiple", key("scratch_share", kind=Fraction), "allocations")
 
     def __str__(self) -> str:
         scratch = "no scratch memory" if self.scratch_share == "0" else f"scratch memory: {self.scratch_share} of it"
@@ -254,11 +254,4 @@ def _calls(plan: ExecutionPlan) -> PlanCalls:
     if plan.double_scratch and plan.protocol == "LL" and scratch and not plan.reuse:
         multiple = allocation_multiple(plan)
         where = "of one size on all ranks" + (f", a multiple of {multiple} bytes" if multiple > 1 else "")
-    about = about_plan(plan)
-    return PlanCalls(
-        smallest=about.smallest,
-        largest=about.largest,
-        multiple=about.multiple,
-        scratch_share=str(Fraction(scratch, plan.chunks)),
-        allocations=where,
-    )
+    return PlanCalls(**vars(about_plan(plan)), scratch_share=str(Fraction(scratch, plan.chunks)), allocations=where)
