@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from fractions import Fraction
 from typing import Any, NamedTuple, NoReturn
 from xml.etree import ElementTree as ET
@@ -208,3 +209,23 @@ def test_reasons_are_of_the_call() -> None:
     assert "in place" not in " ".join(about.reasons(Call("allgather", 768, 6, False, 4)))
     assert list(about.reasons(Call("allgather", 768, 6, True, 4))) == ["it is for calls out of place"]
     assert "for each of 6 ranks" in next(about.reasons(Call("allgather", 772, 6, None, 4)))
+
+
+@pytest.mark.parametrize(("target", "unit"), [("msccl", 4), ("mscclpp", 16)])
+def test_programs_that_serve_no_power_of_two_say_how_to_compile_them(target: str, unit: int) -> None:
+    """Held against every power of two, of each rank where each has a part."""
+    for spec, collective in (
+        ("circulant(12,2,3)", "allreduce"),
+        ("circulant(12,2,3)", "allgather"),
+        ("torus(4,4)", "allreduce"),
+    ):
+        plan = schedule(spec, collective)
+        made = compile_plan(plan, target)
+        shares = 12 if collective == "allgather" else 1
+        served = any((shares << power) % (made.program.chunks * unit) == 0 for power in range(40))
+        notes = [note for note in made.notes if "compile with --size" in note]
+        assert served != bool(notes)
+        if notes:
+            below, above = (int(word) for word in re.findall(r"(\d+) bytes", notes[0])[-2:])
+            assert below < 2**26 < above == below + made.program.chunks * unit
+            assert not [note for note in compile_plan(plan, target, size="64MiB").notes if "--size" in note]

@@ -72,6 +72,15 @@ def test_msccl_says_it_with_tracing_only() -> None:
     assert [one.by for one in ring.calls] == ["built-in"]
     for wrong in ("", info("NCCL_ALGO set by environment to RING")):
         assert "set NCCL_ALGO=MSCCL,RING,TREE" in str(of(logs.MSCCL + wrong))
+    assert of(logs.MSCCL + wrong).verdict == "ran nothing"
+
+
+def test_the_rule_says_what_ran_where_the_log_does_not() -> None:
+    calls = [info(call(count=count)) for count in (THREE, THREE, THREE + 1)]
+    found = diagnose(
+        (logs.MSCCL + logs.ALGO + "".join(calls)).splitlines(), replace(ABOUT, inplace=True, outofplace=True)
+    )
+    assert "NCCL_ALGO lets it run: by the rule of msccl it runs 2 of 3 calls" in str(found)
 
 
 def test_number_two_is_something_else_elsewhere() -> None:

@@ -27,7 +27,7 @@ from topodesign.compiler.frontends.permutations import sent_of
 from topodesign.compiler.ir import Program
 from topodesign.compiler.limits import Limits, find_first
 from topodesign.compiler.options import CompileOptions, Threadblocks
-from topodesign.compiler.serving import Cut
+from topodesign.compiler.serving import Cut, describe_unserved, require_whole
 from topodesign.fabrics.fabric import Fabric
 from topodesign.plans.chunk_ops import unfold_pieces
 from topodesign.plans.files import as_plan
@@ -35,7 +35,7 @@ from topodesign.plans.plan import Plan
 from topodesign.plans.plan_ops import adds_at_ranks, block_amounts, list_rank_rounds, list_relays, list_transfers
 from topodesign.plans.step_ops import unfold
 from topodesign.plans.verify.plans import verify_or_raise
-from topodesign.runtime.calls import shares_of
+from topodesign.runtime.calls import shares_of, width_of
 from topodesign.runtime.msccl.profiles import RuntimeProfile
 
 _LONGEST_SPEC = 200  # characters of it in the name of a program, which runtimes want short
@@ -257,6 +257,9 @@ def compile_plan(plan: Plan | str | Path, target: str = "msccl", **options: Unpa
     notes = tuple(backend.notes(plan, settled, files))
     if cut is not None:
         notes = (str(cut), *notes)
+    elif program.chunks & (program.chunks - 1) and "dtype" in backend.takes:
+        calls, unit = (settled.min_size, settled.max_size), backend.chunk_unit(settled)
+        notes = (*describe_unserved(plan.collective, program.ranks, program.chunks, unit, calls), *notes)
     if plan.changes and target != "jax":
         times = count_noun(len(plan.changes), "time")
         said = f"circuits change {times}, and this one program does not wait for them; compile_phases makes one for "
@@ -268,7 +271,11 @@ def _for_calls(lowering: Lowering, backend: Backend, settled: Options, plan: Pla
     """Compile for given calls, with the least loss from chunking."""
     ranks = plan.topology.nodes - len(plan.topology.switches)
     sizes = tuple(map(int, settled.size))
-    common = backend.common(plan.collective, ranks, settled)
+    divisor = require_whole(plan.collective, ranks, settled.size, width_of(settled.dtype))
+    unit = backend.chunk_unit(settled)
+    if divisor % unit:
+        raise InfeasibleError(f"{settled.runtime} takes multiples of {unit} bytes, and these calls are not")
+    common = divisor // unit
     if lowering.cost is None:
         program = lowering.program(None)
         if common % program.chunks:

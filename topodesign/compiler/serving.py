@@ -1,17 +1,21 @@
-"""Programs for given calls: chunk count and its cost."""
+"""Programs for given calls: chunk count, its cost, and the calls that no program for all sizes serves."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
 from topodesign.base.declared import Declared, key
 from topodesign.base.errors import InfeasibleError, ParameterError
+from topodesign.base.units import format_size
 from topodesign.base.wording import join_words
 from topodesign.collectives import Collective
-from topodesign.runtime.calls import About, Call
+from topodesign.runtime.calls import About, Call, shares_of
+
+_USUAL = 2**26  # bytes of a call that frameworks make often, as an example
+_POWER = 2**62  # a power of two above all calls
 
 
 @dataclass(frozen=True)
@@ -50,3 +54,29 @@ def require_whole(collective: Collective, ranks: int, sizes: Sequence[Fraction],
             near = " or ".join(f"{one}" for one in about.nearest(call) if one is not None)
             raise InfeasibleError(f"there is no such call: {reason}; the nearest sizes are {near} bytes")
     return math.gcd(*map(int, sizes))
+
+
+def describe_unserved(
+    collective: Collective, ranks: int, chunks: int, unit: int, calls: tuple[int, int | None]
+) -> Iterator[str]:
+    """Yield a note if a program serves no call of a power of two bytes, of each rank where each has a part.
+
+    Parameters
+    ----------
+    chunks, unit
+        Chunks of the program, and the bytes of which each is a multiple.
+    calls
+        Its smallest and its largest call in bytes, None without a limit.
+    """
+    shares, multiple = shares_of(collective, ranks), chunks * unit
+    largest = min(_USUAL, calls[1] or _USUAL)
+    if shares * _POWER % (multiple // math.gcd(multiple, _POWER)) == 0 or largest < shares:
+        return
+    size = shares << (largest // shares).bit_length() - 1
+    about = About("", "", ranks, inplace=True, outofplace=True, smallest=calls[0], largest=calls[1], multiple=multiple)
+    near = join_words([f"{one} bytes" for one in about.nearest(Call("", size)) if one is not None])
+    each = " for each rank" if shares > 1 else ""
+    yield (
+        f"no call of a power of two bytes{each} is a multiple of its {chunks} chunks, and the runtime runs these "
+        f"without it; compile with --size, such as --size {format_size(size)}; nearest sizes that it serves: {near}"
+    )

@@ -124,6 +124,7 @@ class About(Declared):
     largest: int | None = None  # bytes of the largest; null without a limit
     multiple: int = 1  # a call has a multiple of so many bytes
     pairs: frozenset[tuple[int, int]] = frozenset()  # ranks that send to others, or have a channel to them
+    runtime: str = ""  # whose rule it is
 
     KEYS: ClassVar[Keys] = "name collective ranks chunks inplace outofplace smallest largest multiple"
 
@@ -212,8 +213,10 @@ class CallCheck(Result):
     reasons: tuple[str, ...]  # why a built-in algorithm runs it instead; none if the program does
     below: int | None  # bytes of the next smaller call that the program serves, or of this one; null if there is none
     above: int | None  # bytes of the next larger one, or of this one; null as above
+    runtime: str  # whose rule decides
+    assumed: bool  # whether that is the runtime for which the file looks made, as none was given
 
-    KEYS = "ok program call size reasons below above"
+    KEYS = "ok program call size reasons below above runtime assumed"
 
     @property
     def ok(self) -> bool:
@@ -223,7 +226,8 @@ class CallCheck(Result):
     def heading(self) -> str:
         """Return the verdict in a sentence."""
         what = "serves" if self.ok else "does not serve"
-        return f"{self.program.name or 'the program'} {what} {self.call}"
+        by = f"by the rule of {self.runtime}{' (assumed; --runtime sets it)' if self.assumed else ''}"
+        return f"{self.program.name or 'the program'} {what} {self.call}, {by}"
 
     def __str__(self) -> str:
         lines = [self.heading(), *(f"  {reason}" for reason in self.reasons)]
@@ -246,7 +250,7 @@ def check_call(program: str | Path, call: str, runtime: str | RuntimeProfile | N
         without a type.
     runtime
         Whose rule holds for MSCCL XML: ``msccl`` takes calls below ``maxBytes``, the others also of ``maxBytes``.
-        Without it the rule of the others.
+        Without it that of ``msccl`` if the file has its words, otherwise that of the others.
 
     Raises
     ------
@@ -260,7 +264,7 @@ def check_call(program: str | Path, call: str, runtime: str | RuntimeProfile | N
     >>> from topodesign import compile_plan, schedule
     >>> _ = compile_plan(schedule("circulant(12,2,3)")).save("ar.xml")
     >>> print(check_call("ar.xml", "allreduce:1MiB:bf16"))
-    topodesign-allreduce-circulant(12,2,3) does not serve allreduce:1MiB:bf16
+    topodesign-allreduce-circulant(12,2,3) does not serve allreduce:1MiB:bf16, by the rule of msccl-executor-256 ...
       its 524288 elements are no multiple of the 48 chunks of the program; compile with --size
       it serves calls of any size in multiples of 48 elements (192 bytes of float32, 96 of bfloat16)
       nearest sizes that it serves: 1048512 bytes and 1048608 bytes
@@ -269,7 +273,8 @@ def check_call(program: str | Path, call: str, runtime: str | RuntimeProfile | N
     asked = asked if asked.width else replace(asked, width=_WIDTH)
     about = about_program(as_path(program), runtime)
     below, above = about.nearest(asked)
-    return CallCheck(about, call, asked.size or 0, tuple(about.reasons(asked)), below, above)
+    reasons, assumed = tuple(about.reasons(asked)), runtime is None and about.runtime != "mscclpp"
+    return CallCheck(about, call, asked.size or 0, reasons, below, above, about.runtime, assumed)
 
 
 def about_program(path: Path, runtime: str | RuntimeProfile | None = None) -> About:
@@ -301,6 +306,7 @@ def about_xml(program: Program, profile: RuntimeProfile) -> About:
         outofplace=program.outofplace,
         smallest=program.min_bytes,
         largest=profile.largest_call(program.max_bytes),
+        runtime=profile.name,
         pairs=frozenset((gpu.id, tb.send) for gpu in program.gpus for tb in gpu.threadblocks if tb.send >= 0),
     )
 
@@ -317,5 +323,6 @@ def about_plan(plan: ExecutionPlan) -> About:
         smallest=plan.min_size,
         largest=plan.max_size,
         multiple=plan.chunks * plan.alignment,
+        runtime="mscclpp",
         pairs=frozenset(pair for pair in ends if pair[1] >= 0),
     )

@@ -99,11 +99,16 @@ class Diagnosis(Result):
 
     def heading(self) -> str:
         """Return the verdict in a sentence."""
+        serves, every = (sum(one.count for one in self.calls if some or not one.why) for some in (False, True))
+        rule = f"by the rule of {self.runtime} it runs {serves} of {count_noun(every, 'call')}"
+        lets = "MSCCL" in self.environment.get("NCCL_ALGO", "").upper() and self.program is not None and self.calls
         what = {
             "ran": "the program ran",
             "ran for some calls": "the program ran some of the calls",
             "ran nothing": "the program is loaded, and ran nothing",
-            "loaded": "a program is loaded; the log does not say what ran the calls",
+            "loaded": f"the program is loaded, and NCCL_ALGO lets it run: {rule}"
+            if lets
+            else "a program is loaded; the log does not say what ran the calls",
             "refused": "the runtime refused the program",
             "not connected": "some ranks could not be connected",
             "failed": "the run failed",

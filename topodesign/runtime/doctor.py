@@ -357,8 +357,10 @@ def _verdict(  # noqa: PLR0911  a sign after the other
     about_programs = events["loaded"] + events["ready"] + events["refused"] + events["loading"]
     if events["failure"] or (reading.unknown is not None and not about_programs and not calls):
         return "failed"
+    algorithms = reading.environment.get("NCCL_ALGO")
+    never = runtime == "msccl" and algorithms is not None and "MSCCL" not in algorithms.upper()
     if events["loaded"] or events["ready"]:
-        return "ran nothing" if by["built-in"] else "loaded"
+        return "ran nothing" if by["built-in"] or never else "loaded"
     if events["refused"] or (events["loading"] and reading.symptoms and runtime != "mscclpp"):
         return "refused"
     if events["loading"] and runtime != "mscclpp":

@@ -15,7 +15,6 @@ from topodesign.compiler.options import EVERYONES, PROTOCOLS, CompileOptions
 from topodesign.runtime.msccl.profiles import RuntimeProfile
 
 if TYPE_CHECKING:
-    from topodesign.collectives import Collective
     from topodesign.compiler.ir import Program
     from topodesign.fabrics.fabric import Fabric
     from topodesign.plans.flow import Flow
@@ -81,9 +80,9 @@ class Backend(ABC):
         """Return the limits for front ends; none by default."""
         return NO_LIMITS
 
-    def common(self, collective: Collective, ranks: int, options: Options) -> int:  # noqa: ARG002
-        """Return the largest chunk count that divides all calls."""
-        raise ParameterError(f"{self.name} has no size; omit it")
+    def chunk_unit(self, options: Options) -> int:  # noqa: ARG002
+        """Return the bytes of which a chunk is a multiple; a runtime uses a program for multiples of its chunks."""
+        return 1
 
     def lower(self, plan: Plan, options: Options) -> Program | None:  # noqa: ARG002
         """Return a plan's program, None for targets that run instructions."""

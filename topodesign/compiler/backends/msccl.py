@@ -9,14 +9,12 @@ from topodesign.base.errors import InfeasibleError
 from topodesign.compiler.backends.backend import Backend, Files, Options
 from topodesign.compiler.ir import Program
 from topodesign.compiler.limits import Limits, over
-from topodesign.compiler.serving import require_whole
 from topodesign.runtime.calls import width_of
 from topodesign.runtime.msccl.parse import Program as Parsed
 from topodesign.runtime.msccl.parse import parse_xml
 from topodesign.runtime.msccl.profiles import LARGEST_SIZE, PROFILES, get_profile
 
 if TYPE_CHECKING:
-    from topodesign.collectives import Collective
     from topodesign.plans.plan import Plan
     from topodesign.runtime.msccl.check import CheckReport
 
@@ -37,10 +35,9 @@ class Msccl(Backend):
         for broken in over(f"the runtime {profile.name}", "channels", profile.channels, options.channels):
             raise InfeasibleError(broken)
 
-    def common(self, collective: Collective, ranks: int, options: Options) -> int:
-        """Return the common divisor of all calls, in elements."""
-        width = width_of(options.dtype)
-        return require_whole(collective, ranks, options.size, width) // width
+    def chunk_unit(self, options: Options) -> int:
+        """Return the bytes of an element."""
+        return width_of(options.dtype)
 
     def limits(self, options: Options) -> Limits:
         """Return the front-end limits of the runtime profile."""

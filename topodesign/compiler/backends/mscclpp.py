@@ -14,13 +14,10 @@ from topodesign.compiler.backends.backend import Backend, Files, Options
 from topodesign.compiler.instructions import Buffer
 from topodesign.compiler.ir import Program
 from topodesign.compiler.limits import HELP, Limits
-from topodesign.compiler.serving import require_whole
-from topodesign.runtime.calls import width_of
 from topodesign.runtime.mscclpp.limits import EXECUTOR, PACKET
 from topodesign.runtime.mscclpp.parse import ExecutionPlan, parse_plan
 
 if TYPE_CHECKING:
-    from topodesign.collectives import Collective
     from topodesign.compiler.onesided.blocks import Link, OneSided, Operand, Operation, RankPlan
     from topodesign.plans.plan import Plan
     from topodesign.runtime.mscclpp.check import PlanReport
@@ -48,12 +45,9 @@ class Mscclpp(Backend):
         if options.box is not None and (options.box < 1 or ranks % options.box):
             raise ParameterError(f"boxes of {options.box} ranks do not divide {ranks} ranks; give a divisor")
 
-    def common(self, collective: Collective, ranks: int, options: Options) -> int:
-        """Return the common divisor of all calls, in aligned pieces."""
-        divisor = require_whole(collective, ranks, options.size, width_of(options.dtype))
-        if divisor % _ALIGNMENT:
-            raise InfeasibleError(f"MSCCL++ takes multiples of {_ALIGNMENT} bytes, and these calls are not")
-        return divisor // _ALIGNMENT
+    def chunk_unit(self, options: Options) -> int:  # noqa: ARG002
+        """Return the alignment of chunks."""
+        return _ALIGNMENT
 
     def limits(self, options: Options) -> Limits:
         """Return the limits: senders may wait, and long threadblocks are split.
