@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import random
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.compiler.backends.test_contract import FAMILIES, compiled, hold, plans
+from tests.samples.programs import compile_movement
+from tests.samples.trees import fabric, tree_schedule
 from topodesign.base.errors import InfeasibleError, ParameterError
 from topodesign.compiler.compilation import Compiled, compile_plan
 from topodesign.runtime.mscclpp.check import check_plan
@@ -182,6 +185,14 @@ def test_packets_of_one_sum_are_added_by_one_operation(spec: str, sums: list[int
     for gpu in json.loads(made.text)["gpus"]:
         ops = [one for block in gpu["threadblocks"] for one in block["ops"]]
         assert sorted(len(one["src_buff"]) for one in ops if one["name"] == "repkt") == sums
+
+
+@pytest.mark.parametrize(("seed", "nodes"), [(4, 3), (2, 4), (1, 5)])
+def test_a_rank_begins_once_for_each_connection(seed: int, nodes: int) -> None:
+    """Also where additions to a sum leave two threadblocks that receive from one: a second signal was one too many."""
+    rng = random.Random(seed)  # noqa: S311
+    trees = tree_schedule(fabric(nodes, 2, rng), "reduce", rng, per_root=4)
+    compile_movement(trees.topology, trees.flow, "mscclpp", protocol="LL", inplace=False).checked()
 
 
 @pytest.mark.parametrize("box", [None, 1])

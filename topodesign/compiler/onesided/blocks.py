@@ -143,12 +143,12 @@ def _choose_ways(protocol: Protocol, actions: Actions) -> None:
 class _Signals:
     """Signals from receivers to senders, by message.
 
-    ``told`` has for every message what the receiver says before (``grant``) and after it (``read``); ``first`` whether
-    it says at its start that it has begun. ``due`` says up to which signal the sender has to wait before or after its
-    own part of a message, and at its end.
+    ``begins`` has the threadblock of the receiver that says at its start that the rank has begun: one for a connection,
+    also where several receive from it. The sender has to wait for so many signals before or after its own part of a
+    message, and at its end.
     """
 
-    begins: set[Link] = field(default_factory=set)
+    begins: dict[Link, int] = field(default_factory=dict)
     reads: set[int] = field(default_factory=set)  # messages after which the receiver says that it has read them
     flushes: set[int] = field(default_factory=set)
     before: dict[int, int] = field(default_factory=dict)  # message -> waits of the sender before its part
@@ -167,7 +167,7 @@ def _back_signals(actions: Actions, order: Order, *, handshake: bool) -> _Signal
         puts = [one for one in line if one.way is Way.PUT]
         reads = [one for one in line if one.way is Way.READ]
         if handshake or (puts and not puts[0].granted):
-            found.begins.add(link)
+            found.begins[link] = line[0].receiver[1]
             given = 1
         if puts and puts[-1].remote:
             found.flushes.add(id(puts[-1]))
@@ -245,7 +245,7 @@ class _Writer:
     def _groups(self, block: int, line: list[Action]) -> Iterator[list[Operation]]:
         """Yield a threadblock's operations per action, without barriers."""
         links = dict.fromkeys(message.link for one in line for message in one.messages)
-        begins = [link for link in links if link in self.signals.begins and link[1] == self.rank]
+        begins = [link for link in links if link[1] == self.rank and self.signals.begins.get(link) == block]
         if begins:
             yield [Operation("signal", link=link) for link in begins]
         for at, action in enumerate(line):
