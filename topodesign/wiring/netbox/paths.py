@@ -15,38 +15,15 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 from topodesign.wiring.inventory.devices import LANES, MODES, Lane, PortLabels
 from topodesign.wiring.netbox import model
 from topodesign.wiring.netbox.model import FRONT, INTERFACE, REAR, CableEnd, FrontPort, NetboxCable
 from topodesign.wiring.plan.cross_connects import Fibre
-from topodesign.wiring.plan.net import CONNECTED, PanelEnd, PartialNet
+from topodesign.wiring.plan.net import CONNECTED, Face, PanelEnd, PartialNet, Strands
 
 Unit = PanelEnd  # a panel and its port, named as the front port
-_MAX_PASSED = 64  # panels on a path: more are a loop
 _SIDES = 2  # positions of a rear port whose two fronts are the two fibres of a lane
-
-
-class LaneEnd(NamedTuple):
-    """Lane of an interface."""
-
-    end: CableEnd
-    lane: int
-
-
-class PortSide(NamedTuple):
-    """Side of a panel port, ``front`` or ``rear``."""
-
-    unit: Unit
-    side: str
-
-
-class _Side(NamedTuple):
-    """Cable at one side of a port or lane, with its far end."""
-
-    cable: NetboxCable
-    far: LaneEnd | PortSide
 
 
 @dataclass
@@ -111,9 +88,11 @@ class CablePaths:
     switches
         Panels that are circuit switches.
     cables
-        Those at other panels and hosts, and for each path a fixed cable, a patch and a trunk between ports.
+        Those at other panels and hosts.
     foreign, units
         Panels that others modelled, and their ports with the positions behind each.
+    heads
+        Ports on the fixed path of a lane, each lane given by device, interface and number.
     trunks, patches
         Where ports lead to that hosts plug into, and pairs of ports.
     omitted
@@ -148,7 +127,8 @@ class CablePaths:
             key: front.behind for key, front in self.front.items() if key[0] in self.foreign
         }
         self.unit_of = {(key[0], *place): key for key, places in self.units.items() for place in places}
-        self.far: dict[LaneEnd | PortSide, _Side] = {}
+        self.strands = Strands(self.rear, self.switches)
+        self.cable_of: dict[Lane | Face, NetboxCable] = {}
         devices = {device.name for device in objects.devices}
         self.omitted: set[Unit] = set()
         self.cables: list[NetboxCable] = []
@@ -161,24 +141,33 @@ class CablePaths:
                 self.cables.append(cable)
             elif cable.status == CONNECTED:  # what is only planned there is not in the way
                 self._plug(cable)
-        heads, self.patches = self._paths()
-        self.trunks = self._trunks(heads)
-        self._lay_fixed(heads)
-        for one, other in [*sorted(self.patches), *self.trunks.items()]:
-            kind = FRONT if (one, other) in self.patches else REAR
-            self._add((CableEnd(one[0], FRONT, one[1]),), (CableEnd(other[0], kind, other[1]),))
-        used = {unit for path in heads.values() for unit in (path[0], path[-1])}
+        self.heads, self.patches = self._paths()
+        self.trunks = self._trunks()
+        used = {unit for path in self.heads.values() for unit in (path[0], path[-1])}
         used |= {unit for pair in (*self.patches, *self.trunks.items()) for unit in pair}
-        for here, side in self.far.items():
-            if isinstance(here, PortSide) and here.unit not in used and here.unit not in self.omitted:
-                self._leave(side.cable, f"it joins {' '.join(here.unit)} to what no interface reaches")
+        self._drop_partial()
+        for here, cable in self.cable_of.items():
+            if isinstance(here, Face) and here.port not in used and here.port not in self.omitted:
+                self._leave(cable, f"it joins {' '.join(here.port)} to what no interface reaches")
 
     def net(self, names: EndNames, source: str, *, exported: bool = False) -> PartialNet:
         """Return all wires; ``exported``: whether what is only planned counts as there."""
-        net = PartialNet(source)
+        net, known = PartialNet(source), names.rears
         for cable in self.cables:
             names.add(net, cable, CONNECTED if exported else cable.status)
-        net.open |= {names.rears.get(unit, unit) for unit in self.omitted}
+        for lane, path in self.heads.items():
+            lanes = names.lanes.get(CableEnd(lane.host, INTERFACE, lane.port), ())
+            if path[0] in known and lane.lane <= len(lanes):
+                net.fixed[lanes[lane.lane - 1], known[path[0]]] = CONNECTED
+        for one, other in sorted(self.patches):
+            if one in known and other in known:
+                net.patch(Fibre(*known[one], "AB"), Fibre(*known[other], "AB"))
+            else:
+                net.open |= {known[unit] for unit in (one, other) if unit in known}
+        for near, far in self.trunks.items():
+            if near in known and far in known:
+                net.trunks[known[near]] = {"AB": (known[far], CONNECTED)}
+        net.open |= {known.get(unit, unit) for unit in self.omitted}
         return net
 
     def _unknown(self, ends: Sequence[CableEnd], devices: set[str]) -> str:
@@ -211,8 +200,7 @@ class CablePaths:
 
     def _plug(self, cable: NetboxCable) -> None:
         """Record the two ends of each strand of a cable."""
-        a: Sequence[LaneEnd | PortSide] = self._strands(cable.a, cable.b)
-        b: Sequence[LaneEnd | PortSide] = self._strands(cable.b, cable.a)
+        a, b = self._strands(cable.a, cable.b), self._strands(cable.b, cable.a)
         rears = len(cable.a) == len(cable.b) == 1 and cable.a[0].kind == cable.b[0].kind == REAR
         if rears:  # the positions of a trunk are the same at both ends
             ends = [
@@ -221,31 +209,32 @@ class CablePaths:
             both = [place for place in ends[0] if place in ends[1]]
             if len(both) < max(map(len, ends)):
                 self._leave(cable, "the positions of its two ends are shared out otherwise")
-            a, b = [PortSide(ends[0][one], "rear") for one in both], [PortSide(ends[1][one], "rear") for one in both]
+            a, b = [Face(ends[0][one], "rear") for one in both], [Face(ends[1][one], "rear") for one in both]
         if not a or not b or len(a) != len(b):
             if not rears:
                 self._leave(cable, f"{len(a)} lanes or ports at one end and {len(b)} at the other")
             return
         for one, other in zip(a, b, strict=True):
-            self.far |= {one: _Side(cable, other), other: _Side(cable, one)}
+            self.strands.join(one, other)
+            self.cable_of |= {one: cable, other: cable}
 
     def _places(self, unit: Unit, rear: str) -> frozenset[int]:
         return frozenset(place for name, place in self.units[unit] if name == rear)
 
-    def _strands(self, ends: Sequence[CableEnd], others: Sequence[CableEnd]) -> list[LaneEnd | PortSide]:
+    def _strands(self, ends: Sequence[CableEnd], others: Sequence[CableEnd]) -> list[Lane | Face]:
         """Return the lanes or port sides at cable ends, in order."""
-        found: list[LaneEnd | PortSide] = []
+        found: list[Lane | Face] = []
         for end in ends:
             if end.kind == INTERFACE:
                 units = [unit for other in others for unit in self._units_at(other)]
                 count = self.lanes.get(end[::2]) or (len(units) if len(units) in LANES.values() else 1)
-                found += [LaneEnd(end, lane) for lane in range(1, count + 1)]
+                found += [Lane(end.device, end.name, lane) for lane in range(1, count + 1)]
             else:
                 units = self._units_at(end)
                 lanes = sum(self.lanes.get(other[::2], 0) for other in others if other.kind == INTERFACE)
                 if lanes and len(ends) == 1 and len(units) > lanes:
                     units = self._units_of_lanes(end, units, lanes)
-                found += [PortSide(unit, "front" if end.kind == FRONT else "rear") for unit in units]
+                found += [Face(unit, "front" if end.kind == FRONT else "rear") for unit in units]
         return found
 
     def _units_of_lanes(self, end: CableEnd, units: list[Unit], lanes: int) -> list[Unit]:
@@ -259,85 +248,56 @@ class CablePaths:
             return units[:lanes]
         return []
 
-    def _paths(self) -> tuple[dict[LaneEnd, list[Unit]], set[tuple[Unit, Unit]]]:
+    def _paths(self) -> tuple[dict[Lane, list[Unit]], set[tuple[Unit, Unit]]]:
         """Return the fixed path of every lane, and the patches."""
-        heads: dict[LaneEnd, list[Unit]] = {}
+        heads: dict[Lane, list[Unit]] = {}
         patches: set[tuple[Unit, Unit]] = set()
-        for start, side in self.far.items():
-            if not isinstance(start, LaneEnd):
+        for start in self.strands.far:
+            if not isinstance(start, Lane):
                 continue
-            path, fronts, end = self._follow(side)
+            path, fronts, end = self.strands.follow(start)
             if not path:
-                self._leave(side.cable, "it joins interfaces directly" if end is not None else "it ends nowhere")
+                why = "it joins interfaces directly" if end is not None else "it ends nowhere"
+                self._leave(self.cable_of[start], why)
             elif end is None:
                 heads[start] = path
             elif not fronts:
-                self._leave(side.cable, "its path reaches another interface without a patch between front ports")
+                words = "its path reaches another interface without a patch between front ports"
+                self._leave(self.cable_of[start], words)
             else:
                 cut = min(fronts, key=lambda place: (abs(2 * place - len(path)), place))
                 heads[start] = path[:cut]
                 patches.add((min(path[cut - 1], path[cut]), max(path[cut - 1], path[cut])))
                 if len(fronts) > 1 and not any(unit in self.rear for unit in path):
-                    words = f"the path of {' '.join(start[0][::2])} has {len(fronts)} patches; that between "
+                    words = f"the path of {start.host} {start.port} has {len(fronts)} patches; that between "
                     self.notes.append(f"{words}{' '.join(path[cut - 1])} and {' '.join(path[cut])} counts as one")
         return heads, patches
 
-    def _front(self, unit: Unit, side: str) -> bool:
-        """Return whether a side of a port may be its front."""
-        return side == "front" or unit in self.rear
-
-    def _follow(self, side: _Side) -> tuple[list[Unit], list[int], LaneEnd | None]:
-        """Return a path's ports, patch positions and final interface."""
-        path: list[Unit] = []
-        fronts: list[int] = []
-        here = side.far
-        while len(path) < _MAX_PASSED:
-            if isinstance(here, LaneEnd):
-                return path, fronts, here
-            path.append(here.unit)
-            if here.unit[0] in self.switches:
-                break  # its circuits are what is planned
-            out = "rear" if here.side == "front" else "front"
-            following = self.far.get(PortSide(here.unit, out))
-            if following is None:
-                break
-            here = following.far
-            if isinstance(here, PortSide) and self._front(path[-1], out) and self._front(here.unit, here.side):
-                fronts.append(len(path))
-        return path, fronts, None
-
-    def _trunks(self, heads: dict[LaneEnd, list[Unit]]) -> dict[Unit, Unit]:
+    def _trunks(self) -> dict[Unit, Unit]:
         """Return the target of each trunk port."""
         found: dict[Unit, Unit] = {}
-        for start, path in heads.items():
+        for lane, path in self.heads.items():
             if len(path) > 1:
                 between = sorted({device for device, _ in path[1:-1]})
                 if between:
-                    self.notes.append(
-                        f"the path of {' '.join(start[0][::2])} passes {', '.join(between)}, which the inventory lacks"
-                    )
+                    words = f"passes {', '.join(between)}, which the inventory lacks"
+                    self.notes.append(f"the path of {lane.host} {lane.port} {words}")
                     self.omitted.update(path[1:-1])
                 found[path[0]] = path[-1]
         near, far = ({panel for panel, _ in units} for units in (found, found.values()))
-        for here, (_, there) in self.far.items():  # trunks at which no host plugs in yet
-            if not isinstance(here, PortSide) or not isinstance(there, PortSide):
+        for here, there in self.strands.far.items():  # trunks at which no host plugs in yet
+            if not isinstance(here, Face) or not isinstance(there, Face):
                 continue
-            if here.side == there.side == "rear" and here.unit[0] in near - far and there.unit[0] in far - near:
-                found.setdefault(here.unit, there.unit)
+            if here.side == there.side == "rear" and here.port[0] in near - far and there.port[0] in far - near:
+                found.setdefault(here.port, there.port)
         return found
 
-    def _lay_fixed(self, heads: dict[LaneEnd, list[Unit]]) -> None:
-        """Add a cable of each interface to the ports of its lanes, where all reach one."""
-        lanes: defaultdict[CableEnd, dict[int, Unit]] = defaultdict(dict)
-        for (end, lane), path in heads.items():
-            lanes[end][lane] = path[0]
-        count = Counter(here.end for here in self.far if isinstance(here, LaneEnd))
-        for end, ports in lanes.items():
-            if len(ports) == count[end]:
-                self._add((end,), tuple(CableEnd(unit[0], REAR, unit[1]) for _, unit in sorted(ports.items())))
-            else:
-                cable = self.far[LaneEnd(end, min(ports))].cable
-                self._leave(cable, "some lanes of it do not reach a port that can be patched")
-
-    def _add(self, a: tuple[CableEnd, ...], b: tuple[CableEnd, ...]) -> None:
-        self.cables.append(NetboxCable("", CONNECTED, a, b))
+    def _drop_partial(self) -> None:
+        """Omit the interfaces of which not all lanes reach a port."""
+        plugged = Counter(here.socket for here in self.cable_of if isinstance(here, Lane))
+        count = Counter(lane.socket for lane in self.heads)
+        for socket in [socket for socket, lanes in count.items() if lanes < plugged[socket]]:
+            lanes = sorted(lane for lane in self.heads if lane.socket == socket)
+            self._leave(self.cable_of[lanes[0]], "some lanes of it do not reach a port that can be patched")
+            for lane in lanes:
+                del self.heads[lane]

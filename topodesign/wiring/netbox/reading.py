@@ -8,7 +8,7 @@ at several rear ports, in which case they are its lanes. A port that is cabled t
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
@@ -122,9 +122,10 @@ class _Room:
         self.plugs: dict[model.CableEnd, int] = {}  # ends at the other side of a cable
         for cable in (one for one in paths.cables if one.status == CONNECTED):
             self.plugs |= dict.fromkeys(cable.a, len(cable.b)) | dict.fromkeys(cable.b, len(cable.a))
+        self.plugs |= Counter(model.CableEnd(lane.host, model.INTERFACE, lane.port) for lane in paths.heads)
         self.rears: defaultdict[str, dict[str, list[model.RearPort]]] = defaultdict(dict)  # by panel and its port
         self.fronts: defaultdict[PanelEnd, list[model.FrontPort]] = defaultdict(list)
-        self.leading: dict[PanelEnd, list[str]] = {near: [] for near in paths.trunks}  # words on trunks at ports
+        self.leading: dict[PanelEnd, list[str]] = {}  # words on trunks at ports
         rears = {name: port for name, port in self._index_panels(objects, paths).items() if port[0] in devices}
         self.lanes: dict[model.CableEnd, list[Lane]] = {}
         self.hosts = tuple(self._hosts())

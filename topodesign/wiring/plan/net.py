@@ -6,13 +6,14 @@ lane to the panel port where it can be patched, and what ends there. A *path* is
 cross-connect and a lead backwards, or a lead alone where nothing is patched.
 
 Proofs, sheets, losses, failures and checks read these. What NetBox, patch lists and switches report is a *partial
-net* of the same wires, each with a status, and perhaps without a known end.
+net* of the same wires, each with a status, and perhaps without a known end. Cables at panels that others modelled are
+*strands*, which are followed to find these wires.
 """
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from fractions import Fraction
 from functools import cached_property
 from typing import Literal, NamedTuple, TypeAlias
@@ -352,8 +353,66 @@ class Net:
         return first
 
 
+class Face(NamedTuple):
+    """Front or rear of a panel port."""
+
+    port: PanelEnd
+    side: Literal["front", "rear"]
+
+
+class StrandPath(NamedTuple):
+    """Path of a strand from a lane: panel ports, those before which a patch may be, and the lane at its end."""
+
+    ports: list[PanelEnd]
+    patches: list[int]
+    end: Lane | None
+
+
+class Strands:
+    """Strands of cables, each between two lanes or faces of panel ports.
+
+    Attributes
+    ----------
+    far
+        What is at the other end of a strand.
+    one_faced
+        Ports that do not tell front from rear: cables at both may be patches.
+    last
+        Panels where paths end: switches, whose circuits are what is planned.
+    """
+
+    def __init__(self, one_faced: Collection[PanelEnd], last: Collection[str]) -> None:
+        self.far: dict[Lane | Face, Lane | Face] = {}
+        self.one_faced, self.last = one_faced, last
+
+    def join(self, a: Lane | Face, b: Lane | Face) -> None:
+        """Add a strand."""
+        self.far |= {a: b, b: a}
+
+    def follow(self, start: Lane) -> StrandPath:
+        """Return the path from a lane, through both faces of every port."""
+        path = StrandPath([], [], None)
+        here: Lane | Face | None = self.far[start]
+        while here is not None and len(path.ports) < _MAX_PASSED:
+            if isinstance(here, Lane):
+                return path._replace(end=here)
+            path.ports.append(here.port)
+            if here.port[0] in self.last:
+                break
+            out = Face(here.port, "rear" if here.side == "front" else "front")
+            here = self.far.get(out)
+            if isinstance(here, Face) and self._is_front(out) and self._is_front(here):
+                path.patches.append(len(path.ports))
+        return path
+
+    def _is_front(self, face: Face) -> bool:
+        return face.side == "front" or face.port in self.one_faced
+
+
 CONNECTED = "connected"
 """Status of a wire that exists."""
+
+_MAX_PASSED = 64  # panels on a path: more are a loop
 
 
 class PartialNet:
