@@ -26,7 +26,6 @@ from topodesign.wiring.inventory.inventory import Inventory, format_metres
 from topodesign.wiring.plan.files import save_wiring
 from topodesign.wiring.plan.plan import WiringPlan
 from topodesign.wiring.plan.wire import plan_wiring
-from topodesign.wiring.plant.carry import carry
 
 _BEST = "best"  # the word for the best topology that the inventory can carry
 
@@ -113,6 +112,8 @@ def _check(topology: str, *, place: bool, **options: Any) -> None:
 
 def _best(room: Inventory, mode: Mode | None, asked: dict[str, Any], options: dict[str, Any]) -> WiringPlan:
     """Return the plan of the best topology that a room supports."""
+    from topodesign.wiring.plant.carry import carry  # noqa: PLC0415  heavy: all that finds topologies
+
     question = {name: value for name, value in asked.items() if value is not None}
     said = click.get_current_context().get_parameter_source("time_limit") is not ParameterSource.DEFAULT
     with progress_bar("searching") as progress:

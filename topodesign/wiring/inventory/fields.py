@@ -60,15 +60,17 @@ class FileFields:
     """Located values of one entry of an inventory file.
 
     In a table (CSV) names are those of columns, and ``[`` begins no range. ``room`` is how many more things may follow.
+    ``known`` has the lists that were read already: entries of a range share theirs.
     """
 
     def __init__(
-        self, values: Mapping[str, Any], where: str = "", *, table: bool = False, room: list[int] | None = None
+        self, values: Mapping[str, Any], where: str = "", *, table: bool = False, outer: FileFields | None = None
     ) -> None:
         self.values = values
         self.where = where
         self.table = table
-        self.room = [4 * MAX] if room is None else room
+        self.room: list[int] = [4 * MAX] if outer is None else outer.room
+        self.known: dict[int, tuple[Any, ...]] = {} if outer is None else outer.known
 
     def __contains__(self, name: str) -> bool:
         return name in self.values
@@ -102,10 +104,10 @@ class FileFields:
         where = f"{self.where}.{name}" if self.where else name
         for value in items(self.values[name], where) if name in self.values else ():
             if self.table:
-                yield FileFields(value.value, where, table=True, room=self.room)
+                yield FileFields(value.value, where, table=True, outer=self)
                 continue
             for entry in expand(fields(value, where, required, optional), where):
-                yield FileFields(entry, where, room=self.room)
+                yield FileFields(entry, where, outer=self)
 
     def wrong(self, name: str, problem: str) -> FileFormatError:
         """Return an error with the line of a field."""
@@ -562,14 +564,18 @@ class Entries(Field):
 
     def read(self, said: FileFields) -> Any:
         """Return the parsed entries in an inventory file."""
+        known = said.known.get(id(said.values.get(self.name)), ())
+        said.room[0] -= len(known)
         found: list[Any] = []
-        for entry in self.entries(said):
+        for entry in self.entries(said) if not known or said.room[0] < 0 else ():
             said.room[0] -= 1
             if len(found) >= MAX or said.room[0] < 0:
                 line = next(iter(entry.values.values())).line
                 raise FileFormatError(f"line {line}: {said.at(self.name)}: too many of them, or of their ports")
             found.append(self.table.read(entry))
-        return tuple(found)
+        if found:
+            said.known[id(said.values[self.name])] = known = tuple(found)
+        return known
 
     def write(self, value: Any) -> str:
         """Return entries as YAML on one line."""

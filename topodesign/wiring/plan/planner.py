@@ -27,9 +27,7 @@ from topodesign.base.cost import Cost
 from topodesign.base.errors import CatalogError, InfeasibleError, ParameterError
 from topodesign.base.units import format_bandwidth
 from topodesign.base.wording import count_noun
-from topodesign.catalog.lookup import Catalog
 from topodesign.pricing.closed_form import distances
-from topodesign.search.finder import Finder
 from topodesign.topology.topology import IntArray, Topology
 from topodesign.wiring.inventory.devices import Fixed, Mode
 from topodesign.wiring.inventory.inventory import Inventory
@@ -154,7 +152,7 @@ class _Question:
             return Choice(names, tuple(fixed), *split_sided(topology, room, names, seed=seed, seconds=self.seconds))
         if fixed is None:
             return choose_together(topology, inventory, mode, hosts, seconds=self.seconds, seed=seed)
-        everyone = (*names, *(name for name in inventory.host if name not in set(names)))
+        everyone = tuple(dict.fromkeys((*names, *inventory.host)))
         table = count_lanes(inventory, fixed, everyone, mode)[:, 0]
         duplex = mode == "duplex"
         order: IntArray | None = np.arange(len(names))
@@ -321,6 +319,9 @@ def duplex_alternative(topology: Topology) -> str | None:
 
 
 def _list_known(nodes: int, degree: int) -> list[tuple[str, Cost]]:
+    from topodesign.catalog.lookup import Catalog  # noqa: PLC0415  heavy, and seldom asked
+    from topodesign.search.finder import Finder  # noqa: PLC0415  likewise
+
     try:
         if rows := Catalog().frontier(nodes, degree, duplex=True):
             return [(row.spec, row.cost) for row in rows]
