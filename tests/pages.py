@@ -190,7 +190,7 @@ def run_command(source: str) -> tuple[int, tuple[str, ...]]:
     """Run a command line here, in this process where it is ours, and return its status and what it printed."""
     words = shlex.split(source.replace("\\\n", " "), comments=True)
     if words[0] in SHELL:
-        done = subprocess.run(words, text=True, capture_output=True, timeout=60, check=False)
+        done = subprocess.run(words, text=True, capture_output=True, timeout=600, check=False)
         return done.returncode, without_blank_end(tuple((done.stdout + done.stderr).split("\n")))
     if words[0] != "topodesign":
         raise PageError(f"{words[0]!r} is no program that pages run; say <!-- not run: why -->")

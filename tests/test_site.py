@@ -71,7 +71,7 @@ def test_the_site_is_whole_and_asks_nobody_for_anything(tmp_path: Path) -> None:
         env=os.environ | offline | {"PYTHONPATH": str(ROOT)},
         text=True,
         capture_output=True,
-        timeout=300,
+        timeout=600,
         check=False,
     )
     assert not done.returncode, done.stdout + done.stderr

@@ -115,10 +115,10 @@ def test_what_is_printed_is_not_lost(tmp_path: Path) -> None:
     for path in (tmp_path / "x", None):
         command = [sys.executable, "-c", f"{words}; print(3)"]
         if path is None:
-            assert subprocess.run(command, capture_output=True, check=True, timeout=60).stdout == b"1\n2\n3\n"
+            assert subprocess.run(command, capture_output=True, check=True, timeout=600).stdout == b"1\n2\n3\n"
         else:
             with path.open("wb") as stream:
-                subprocess.run(command, stdout=stream, check=True, timeout=60)
+                subprocess.run(command, stdout=stream, check=True, timeout=600)
             assert path.read_bytes() == b"1\n2\n3\n"
 
 
@@ -154,5 +154,5 @@ threading.Timer(0.5, os._exit, [0]).start()
 path = Path(sys.argv[1])
 {write}
 """
-    subprocess.run([sys.executable, "-c", code, str(tmp_path / "made")], check=True, timeout=60)
+    subprocess.run([sys.executable, "-c", code, str(tmp_path / "made")], check=True, timeout=600)
     assert not list(tmp_path.iterdir())

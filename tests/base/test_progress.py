@@ -53,7 +53,7 @@ def test_an_error_of_any_thread_is_raised_after_all_have_ended(fails: int) -> No
 
     def work(worker: int, begin: int, _end: int) -> None:
         if begin < 2:
-            both.wait(10)
+            both.wait(600)
         time.sleep(0.01)
         if worker == fails:
             raise ValueError(worker)

@@ -282,7 +282,7 @@ def test_a_lookup_imports_nothing_heavy(directory: Path) -> None:
         done = subprocess.run(
             [sys.executable, "-c", code, *command, "-n", "33", "-d", "4"],
             env=os.environ | {"TOPODESIGN_CATALOG": str(directory)},
-            text=True, capture_output=True, timeout=60, check=False,
+            text=True, capture_output=True, timeout=600, check=False,
         )  # fmt: skip
         assert (done.returncode, done.stderr) == (0, "")
         assert "from the catalog" in done.stdout

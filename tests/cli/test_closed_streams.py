@@ -27,7 +27,7 @@ CLOSED = [kinds for many in (1, 2, 3) for kinds in itertools.combinations((0, 1,
 def ended(words: str, folder: Path, closed: tuple[int, ...]) -> subprocess.CompletedProcess[bytes]:
     ends = " ".join(("0<&-", "1>&-", "2>&-")[number] for number in closed)
     command = ["sh", "-c", f'exec "$@" {ends}', "sh", sys.executable, "-m", "topodesign", *words.split()]
-    return subprocess.run(command, cwd=folder, capture_output=True, timeout=120, check=False)
+    return subprocess.run(command, cwd=folder, capture_output=True, timeout=600, check=False)
 
 
 @pytest.fixture(scope="module")

@@ -34,7 +34,7 @@ from topodesign.topology.topology import Topology
 
 def program(*args: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "topodesign", *args], text=True, capture_output=True, timeout=60, check=False
+        [sys.executable, "-m", "topodesign", *args], text=True, capture_output=True, timeout=600, check=False
     )
 
 
@@ -481,7 +481,7 @@ def test_nothing_heavy_is_imported_before_there_is_work(args: list[str]) -> None
         "import sys; from topodesign.cli.main import run; run(sys.argv[1:]); "
         f"sys.exit(','.join(name for name in {HEAVY} if name in sys.modules) or 0)"
     )
-    done = subprocess.run([sys.executable, "-c", code, *args], text=True, capture_output=True, timeout=60, check=False)
+    done = subprocess.run([sys.executable, "-c", code, *args], text=True, capture_output=True, timeout=600, check=False)
     assert done.returncode == 0, done.stderr
 
 
@@ -494,7 +494,7 @@ def test_the_methods_to_choose_from_are_the_schedulers(cli: Cli) -> None:
 
 def test_importing_the_package_imports_nothing_heavy() -> None:
     code = f"import sys, topodesign; sys.exit(','.join(name for name in {HEAVY} if name in sys.modules) or 0)"
-    done = subprocess.run([sys.executable, "-c", code], text=True, capture_output=True, timeout=60, check=False)
+    done = subprocess.run([sys.executable, "-c", code], text=True, capture_output=True, timeout=600, check=False)
     assert done.returncode == 0, done.stderr
 
 
@@ -522,7 +522,7 @@ BUFFERED = {name: value for name, value in os.environ.items() if name != "PYTHON
 def test_bytes_that_are_no_text() -> None:
     for argument, words in ((b"\xff(1)", "plain ASCII"), (b"\xff.json", "No such file")):
         done = subprocess.run(
-            [sys.executable, "-m", "topodesign", "convert", argument], capture_output=True, timeout=60, check=False
+            [sys.executable, "-m", "topodesign", "convert", argument], capture_output=True, timeout=600, check=False
         )
         assert (done.returncode, done.stdout) == (2, b"")
         assert words in done.stderr.decode()
@@ -530,7 +530,7 @@ def test_bytes_that_are_no_text() -> None:
 
 def test_installed_program() -> None:
     script = Path(sys.executable).with_name("topodesign")
-    done = subprocess.run([script, "--version"], text=True, capture_output=True, timeout=60, check=False)
+    done = subprocess.run([script, "--version"], text=True, capture_output=True, timeout=600, check=False)
     assert (done.returncode, done.stdout) == (0, f"topodesign, version {topodesign.__version__}\n")
 
 
@@ -559,7 +559,7 @@ def test_full_disk_is_one_message(args: list[str]) -> None:
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(
             [sys.executable, "-m", "topodesign", *args],
-            stdout=full, stderr=subprocess.PIPE, text=True, timeout=60, check=False, env=BUFFERED,
+            stdout=full, stderr=subprocess.PIPE, text=True, timeout=600, check=False, env=BUFFERED,
         )  # fmt: skip
     assert (done.returncode, done.stderr) == (2, "topodesign: [Errno 28] No space left on device\n")
 

@@ -48,7 +48,7 @@ def environment() -> dict[str, str]:
 
 def call(ranks: int, *words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        mpirun(ranks, *words), capture_output=True, text=True, timeout=120, check=False, env=environment()
+        mpirun(ranks, *words), capture_output=True, text=True, timeout=600, check=False, env=environment()
     )
 
 
@@ -153,7 +153,7 @@ def test_an_interrupt_ends_all(tmp_path: Path) -> None:
         time.sleep(1.5)
         assert running.poll() is None
         running.send_signal(signal.SIGINT)
-        out, _ = running.communicate(timeout=30)
+        out, _ = running.communicate(timeout=600)
     assert running.returncode != 0
     assert "right" not in out
 

@@ -27,7 +27,7 @@ RING = "biring(2,4)"
 Json = dict[str, Any]
 
 
-def started(*words: str, patience: int = 150) -> subprocess.CompletedProcess[str]:
+def started(*words: str, patience: int = 600) -> subprocess.CompletedProcess[str]:
     """Run a program; a warning of PyTorch is no error here."""
     environment = {
         **os.environ,
@@ -58,7 +58,7 @@ def looks(tmp_path_factory: pytest.TempPathFactory) -> Json:
     save_plan_set(folder, plans, alpha=1e-5, bandwidth=1e11)
     path = folder.with_name("plans.json")
     path.write_text(json.dumps(FOUR))
-    done = started("-m", "tests.execution.torch_ranks", str(folder), str(path), patience=300)
+    done = started("-m", "tests.execution.torch_ranks", str(folder), str(path))
     assert done.returncode == 0, done.stderr[-4000:]
     found = [json.loads(line) for line in done.stdout.splitlines()]
     called = path.with_name("log").read_text()

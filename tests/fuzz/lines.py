@@ -85,7 +85,7 @@ def _here(line: list[str], folder: Path) -> tuple[int, str]:
 
 def _in_process(line: list[str], folder: Path) -> tuple[int, str]:
     words = ["bash", "-c", LIMITS, "-", sys.executable, "-m", "topodesign", *line]
-    done = subprocess.run(words, capture_output=True, timeout=100, check=False, cwd=folder)
+    done = subprocess.run(words, capture_output=True, timeout=600, check=False, cwd=folder)
     return done.returncode, done.stderr.decode(errors="replace")
 
 

@@ -6,7 +6,6 @@ import json
 import random
 import re
 import string
-import time
 import tracemalloc
 from dataclasses import replace
 from pathlib import Path
@@ -335,11 +334,8 @@ def test_a_huge_log_takes_little_memory(tmp_path: Path) -> None:
         stream.write((info("Channel 00/02 :    0   1   2   3") * 40_000).encode())
         stream.write(logs.EXECUTOR.encode() + logs.EXECUTOR_RAN.encode())
     tracemalloc.start()
-    start = time.process_time()
     found = doctor(path)
-    taken = time.process_time() - start
     most = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert found.verdict == "ran"
     assert most < 2**20 + 10 * LONGEST_LINE
-    assert taken < 20

@@ -86,7 +86,7 @@ class Namespaces:
             host: subprocess.Popen(self.command(host, *one), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
             for host, one in commands.items()
         }
-        said = {host: one.communicate(timeout=300) for host, one in started.items()}
+        said = {host: one.communicate(timeout=600) for host, one in started.items()}
         assert not any(one.returncode for one in started.values()), said
         return {host: out for host, (out, _) in said.items()}
 

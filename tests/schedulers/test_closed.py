@@ -62,7 +62,7 @@ for target in BACKENDS:
 @pytest.mark.dear
 def test_a_collective_that_is_added_is_done_or_refused_by_name() -> None:
     """As CONTRIBUTING says one is added: a value in the list, before anything else is imported."""
-    done = subprocess.run([sys.executable, "-c", _ADDED], capture_output=True, text=True, check=False, timeout=300)
+    done = subprocess.run([sys.executable, "-c", _ADDED], capture_output=True, text=True, check=False, timeout=600)
     assert done.returncode == 0, done.stderr[-2000:]
 
 

