@@ -158,6 +158,6 @@ def _fabrics() -> None:
 
 
 _USES: dict[str, Callable[[], None]] = {
-    function.__name__: function for function in (_search, _rounds, _programs, _plan_timed, _fabrics)
+    function.__name__: function for function in (_programs, _fabrics, _search, _rounds, _plan_timed)
 }
 """Small questions that call the kernels of the main commands, the longest first."""
