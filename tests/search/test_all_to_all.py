@@ -20,8 +20,11 @@ from topodesign.catalog.files import write_rows
 from topodesign.catalog.packing import pack_catalog
 from topodesign.catalog.price import FINE, price_topology
 from topodesign.cli.main import run
-from topodesign.search.all_to_all import ExchangeSearch
+from topodesign.search.all_to_all import low_distances
 from topodesign.search.all_to_all_state import ExchangeState, draft_spec, iterate_expansions, lines
+from topodesign.search.closure import close_exchange
+from topodesign.search.strategies.strategy import Draw
+from topodesign.search.target import Target
 
 SIZE = (24, 4)
 
@@ -31,10 +34,13 @@ def searched(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A catalog of one size with what a few turns find for all-to-all."""
     directory = tmp_path_factory.mktemp("catalog")
     write_rows(directory, 4, Catalog().rows(4, 24, 24))
-    search = ExchangeSearch(directory, Catalog(directory), ([24], [4], [False, True]), 0)
-    while search.turns < 6:
-        search.turn(max(search.orbits, key=lambda one: search.gap(one) / (1 + search.tried[one])))
-    search.save()
+    state = ExchangeState(Catalog(directory), [4], [24], directory)
+    for target in (Target(24, 4, duplex) for duplex in (False, True)):
+        for orbits in (*low_distances.orbits(target)[:2], 0):
+            before = state.ratio(target)
+            gain = low_distances.search(state, target, Draw(orbits, 0, 0))
+            assert gain >= before - state.ratio(target) >= 0
+    state.save(directory)
     return directory
 
 
@@ -69,12 +75,12 @@ def test_line_graphs_and_topologies_of_a_port_less_are_offered(tmp_path: Path) -
     for degree in (3, 4):
         write_rows(tmp_path, degree, rows := Catalog().rows(degree, 12, 12))
         EXCHANGE.write(tmp_path, degree, of_rows(rows))
-    search = ExchangeSearch(tmp_path, Catalog(tmp_path), ([12, 36, 48], [3, 4], [False]), 0)
-    search.close()
-    found = {one.nodes: one.spec for one in search.state.new if one.spec.startswith(("line", "spare"))}
+    state = ExchangeState(Catalog(tmp_path), [3, 4], [12, 36, 48])
+    close_exchange(state, [(nodes, degree) for nodes in (12, 36, 48) for degree in (3, 4)])
+    found = {one.nodes: one.spec for one in state.new if one.spec.startswith(("line", "spare"))}
     assert build(found[36]).nodes == 36
-    assert any(one.spec.startswith("spare") for one in search.state.new)
-    assert [path.name for path in search.save()] == ["exchange_03.tsv", "exchange_04.tsv"]
+    assert any(one.spec.startswith("spare") for one in state.new)
+    assert [path.name for path in state.save(tmp_path)] == ["exchange_03.tsv", "exchange_04.tsv"]
 
 
 def test_verify_finds_what_is_wrong(searched: Path, tmp_path: Path) -> None:
@@ -107,7 +113,7 @@ def test_improve_goes_on_from_it(searched: Path, tmp_path: Path, capsys: pytest.
 
 
 def test_no_size_that_ships_is_slower_than_an_expansion_without_a_line_graph() -> None:
-    state = ExchangeState(Catalog(), range(3, 17), (3, 256))
+    state = ExchangeState(Catalog(), range(3, 17), range(3, 257))
     assert not [
         one for nodes in range(3, 257, 23) for d in range(3, 17) for one in iterate_expansions(state, (nodes, d))
     ]

@@ -66,7 +66,7 @@ def test_alegres_steps_are_found_and_their_line_graphs(poor: Path, tmp_path: Pat
     ("turn", "orbits"),
     [(quotients, 1), (quotients, 4), (lifts, 3), (neighbours, 0)],
 )
-def test_every_kind_of_turn_finds_what_it_says(turn: Strategy, orbits: int) -> None:
+def test_every_kind_of_turn_finds_what_it_says(turn: Strategy[SearchState], orbits: int) -> None:
     kept = {3: [row for row in Catalog().rows(3, 16, 32) if row.nodes != 24], 4: []}
     state = SearchState(range(24, 25), kept)
     target = Target(24, 3, duplex=False)
@@ -162,6 +162,7 @@ def test_deferral_takes_the_best_first_and_ends(tmp_path: Path) -> None:
     state = SearchState(sizes, {3: by_spff})
     run = _Run(tmp_path, state, [True, False], 0, only=DEFERRAL)
     targets = [Target(n, 3, duplex) for n in sizes for duplex in (True, False)]
+    assert run.waiting is not None
     first = run.waiting.next()
     assert first is not None
     hopes = [state.hope(target)[0] for target in targets]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
@@ -11,17 +11,20 @@ from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from topodesign.base.cost import spare_factor
+from topodesign.base.cost import Cost, spare_factor
 from topodesign.base.errors import TopodesignError
 from topodesign.base.spec import Spec, parse
 from topodesign.catalog.all_to_all import Bounds
+from topodesign.catalog.all_to_all_quality import least_exchange
 from topodesign.catalog.all_to_all_rows import EXCHANGE, Exchange, of_rows, unbeaten
 from topodesign.catalog.idle import with_idle_ports
 from topodesign.catalog.lookup import Catalog
 from topodesign.catalog.price import FINE, price_topology, rough_bound
+from topodesign.catalog.quality import runtime
 from topodesign.catalog.row_check import diameter
 from topodesign.catalog.sizes import NO_LIMIT
 from topodesign.search.candidate import line_spec, product_spec
+from topodesign.search.target import Target
 
 if TYPE_CHECKING:
     from topodesign.topology.topology import Topology
@@ -49,7 +52,7 @@ class ExchangeState:
 
     * ``catalog``: whose rows, and what it keeps for all-to-all, are known.
     * ``degrees``: those that change.
-    * ``span``: the least and the largest N that is looked at.
+    * ``nodes``: the numbers of nodes that are looked at; all by default.
     * ``directory``: what is there is known in place of what the catalog keeps for all-to-all, degree by degree.
     """
 
@@ -57,10 +60,10 @@ class ExchangeState:
         self,
         catalog: Catalog,
         degrees: Iterable[int],
-        span: tuple[int, int] = (0, NO_LIMIT),
+        nodes: Collection[int] | None = None,
         directory: Path | None = None,
     ) -> None:
-        self.degrees, self.new = sorted(degrees), list[Exchange]()
+        self.degrees, self.nodes, self.new = sorted(degrees), nodes, list[Exchange]()
         self.kept: dict[tuple[int, int], list[Exchange]] = defaultdict(list)
         self._known: dict[tuple[int, int], list[Exchange]] = defaultdict(list)
         for degree in range(1, max(self.degrees) + 1):
@@ -68,10 +71,30 @@ class ExchangeState:
             for one in EXCHANGE.known(own, degree):
                 self.kept[one.nodes, degree].append(one)
                 self._known[one.nodes, degree].append(one)
-            for one in of_rows(catalog.rows(degree, 0, span[1])) if degree in catalog.degrees else ():
+            for one in (
+                of_rows(catalog.rows(degree, 0, max(nodes) if nodes else NO_LIMIT)) if degree in catalog.degrees else ()
+            ):
                 self._known[one.nodes, degree].append(one)
         self._known = defaultdict(list, {size: unbeaten(some) for size, some in self._known.items()})
-        self.sizes = sorted(size for size in self._known if span[0] <= size[0] <= span[1])
+        self.sizes = sorted(size for size in self._known if nodes is None or size[0] in nodes)
+        self._fastest: dict[Target, Exchange | None] = {}
+
+    def has(self, target: Target) -> bool:
+        """Whether a size is looked at."""
+        return target.degree in self.degrees and (self.nodes is None or target.nodes in self.nodes)
+
+    def fastest(self, target: Target) -> Exchange | None:
+        """Return what has the fastest all-to-all of a size, or None."""
+        if target not in self._fastest:
+            several = [one for one in self.known(target.size) if one.duplex >= target.duplex]
+            self._fastest[target] = min(several, key=lambda one: (_runtime(one), one.spec), default=None)
+        return self._fastest[target]
+
+    def ratio(self, target: Target) -> float:
+        """Return the fastest all-to-all over the bound; 2 if there is none."""
+        one = self.fastest(target)
+        least = runtime(least_exchange(*target.size, duplex=target.duplex))
+        return 2.0 if one is None else float(_runtime(one) / least)
 
     def known(self, size: tuple[int, int]) -> list[Exchange]:
         """Return the undominated topologies of a size, which may be off the grid."""
@@ -97,6 +120,8 @@ class ExchangeState:
         specs = {other.spec for other in (*self.kept[size], one)}
         self.kept[size] = [other for other in self._known[size] if other.spec in specs]
         self.new.append(one)
+        for duplex in (False, True):
+            self._fastest.pop(Target(*size, duplex), None)
         return True
 
     def offer(self, spec: Spec, degree: int, *, duplex: bool = False) -> bool:
@@ -130,6 +155,10 @@ class ExchangeState:
             )
             for degree in self.degrees
         ]
+
+
+def _runtime(one: Exchange) -> Fraction:
+    return runtime(Cost(one.steps, one.all_to_all.upper))
 
 
 def iterate_expansions(

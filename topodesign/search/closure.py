@@ -31,7 +31,6 @@ from topodesign.catalog.lookup import Catalog, as_catalog
 from topodesign.catalog.price import price_topology
 from topodesign.catalog.quality import runtime
 from topodesign.catalog.rows import Row
-from topodesign.catalog.sizes import NO_LIMIT
 from topodesign.pricing.deferral import explain_no_deferral
 from topodesign.pricing.evaluation import price_both_deferred
 from topodesign.search.all_to_all_state import ExchangeState, iterate_expansions, lines
@@ -183,7 +182,7 @@ def verify_closure(
             if offer.target not in best or runtime(offer.mean) < runtime(best[offer.target].mean):
                 best[offer.target] = offer
     left = [ClosureFault(one.target, "allreduce", one.operation, one.mean, str(one.spec)) for one in best.values()]
-    exchange = ExchangeState(source, wanted, span or (0, NO_LIMIT))
+    exchange = ExchangeState(source, wanted, nodes)
     own = [size for size in exchange.sizes if size[1] in wanted]
     left += [one for size in iterate_with_progress(own, progress) for one in exchange_left(exchange, size)]
     return Closure(len({*sizes, *own}), TOLERANCE, tuple(sorted(left, key=lambda one: (one.target, one.collective))))

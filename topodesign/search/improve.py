@@ -15,6 +15,7 @@ also where the row has some that an older version has found.
 
 from __future__ import annotations
 
+import itertools
 import os
 import time
 from collections import defaultdict
@@ -22,7 +23,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Any, Generic, Unpack
 
 from topodesign.base.arguments import as_choice, as_path
 from topodesign.base.declared import key, row_of
@@ -35,17 +36,18 @@ from topodesign.base.units import Quantity, as_time
 from topodesign.base.wording import count_noun
 from topodesign.base.work_options import ImproveOptions
 from topodesign.catalog.all_to_all_rows import OBJECTIVES, Exchange
-from topodesign.catalog.files import degrees_of_grid, get_stored_path, make_directory, read_rows, write_rows
+from topodesign.catalog.files import degrees_of_grid, get_stored_path, make_directory, read_rows
 from topodesign.catalog.lookup import Catalog, as_catalog
 from topodesign.catalog.rows import Row
 from topodesign.catalog.sizes import sizes_among
-from topodesign.search.all_to_all import ExchangeSearch
-from topodesign.search.closure import close
-from topodesign.search.improve_jobs import Run, StrategyEffort, search_in_jobs
+from topodesign.search.all_to_all import low_distances
+from topodesign.search.all_to_all_state import ExchangeState
+from topodesign.search.closure import close, close_exchange
+from topodesign.search.improve_jobs import StrategyEffort, search_in_jobs
 from topodesign.search.state import SearchState
 from topodesign.search.strategies import NAMES
 from topodesign.search.strategies.deferral import DeferralQueue
-from topodesign.search.strategies.strategy import Draw, Strategy
+from topodesign.search.strategies.strategy import Draw, S, Strategy
 from topodesign.search.target import Target
 
 STRATEGIES = tuple(sorted(load_members("topodesign.search.strategies", Strategy), key=lambda one: one.rank))
@@ -70,7 +72,7 @@ class _Kind:
     degree: int
     duplex: bool
     scale: int  # half the bits of N
-    strategy: Strategy | None  # None for deferral
+    strategy: Strategy[Any] | None  # None for deferral
     orbits: int = 0  # half the bits of the number of orbits
 
 
@@ -204,16 +206,17 @@ def improve_catalog(
     if not for_allreduce:
         if said["jobs"]:
             raise ParameterError("all-to-all is searched in one process; omit jobs")
-        search = ExchangeSearch(directory, source, (sizes_among(nodes), degrees, wirings), seed)
-        search.go(seconds, progress)
-        return Improvement(search.turns, (), search.gain, tuple(search.save()), tuple(search.state.new))
+        state = ExchangeState(source, degrees, frozenset(sizes_among(nodes)), directory)
+        flows = _Run(directory, state, wirings, seed, strategies=[low_distances])
+        flows.go(seconds, progress)
+        close_exchange(state, itertools.product(sizes_among(nodes), degrees), seconds * _CLOSING)
+        return flows.report(kept=tuple(state.new))
     make = _Work(directory, nodes, degrees, source.directory, wirings, seed, kind, jobs)
     run = make(None)
     run.go(seconds, progress, None if jobs == 1 else (make, jobs))
     if kind is None:
         close(run.state, seconds=seconds * _CLOSING)
-    each = tuple(sorted(run.spent.values(), key=lambda one: (-one.gain, -one.seconds)))
-    return Improvement(run.turns, tuple(run.state.new), run.gain, tuple(run.save()), strategies=each)
+    return run.report(rows=tuple(run.state.new))
 
 
 @dataclass(frozen=True)
@@ -229,7 +232,7 @@ class _Work:
     only: str | None
     jobs: int
 
-    def __call__(self, place: int | None) -> _Run:
+    def __call__(self, place: int | None) -> _Run[SearchState]:
         """Return the run of one of several processes.
 
         Without a place of all sizes, or of none if others search.
@@ -245,25 +248,28 @@ class _Work:
         return _Run(self.directory, state, self.wirings, self.seed, only=self.only, part=part)
 
 
-class _Run:
+class _Run(Generic[S]):
     """A run: known topologies, and gains by kind of turn."""
 
     def __init__(
         self,
         directory: Path,
-        state: SearchState,
+        state: S,
         wirings: Sequence[bool],
         seed: int,
         *,
+        strategies: Sequence[Strategy[S]] = STRATEGIES,
         only: str | None = None,
         part: slice = _ALL,
     ) -> None:
-        self.directory, self.state, self.seed, self.only = directory, state, seed, only
+        self.directory, self.state, self.seed = directory, state, seed
+        self.strategies = [one for one in strategies if only in {None, one.name}]
         self.spent: dict[str, StrategyEffort] = {}
         self.purses: dict[_Kind, _Purse] = defaultdict(_Purse)
-        self.waiting = DeferralQueue(state)
+        defers = isinstance(state, SearchState) and only in {None, DEFERRAL}
+        self.waiting = DeferralQueue(state) if isinstance(state, SearchState) and defers else None
         self._start = self._saved = time.monotonic()
-        every = [(degree, n) for degree in state.degrees for n in sorted(state.nodes)]
+        every = [(degree, n) for degree in state.degrees for n in sorted(state.nodes or ())]
         for degree, n in every[part]:
             for wiring in wirings:
                 self._plan(Target(n, degree, wiring))
@@ -284,7 +290,7 @@ class _Run:
         self,
         seconds: float,
         progress: Callable[[float], None] | None,
-        others: tuple[Callable[[int], Run], int] | None = None,
+        others: tuple[Callable[[int], _Run[SearchState]], int] | None = None,
     ) -> None:
         """Take turns until the time is up, or let others.
 
@@ -297,7 +303,7 @@ class _Run:
             self._tell(seconds, progress)
 
         try:
-            if others is not None:
+            if others is not None and isinstance(self.state, SearchState):
                 search_in_jobs(*others, seconds, self.state, told)
             while others is None and time.monotonic() - self._start < seconds and self.turn():
                 self._tell(seconds, progress)
@@ -318,23 +324,23 @@ class _Run:
 
     def save(self) -> list[Path]:
         """Write the files."""
-        rows = self.state.rows
-        return [
-            write_rows(self.directory, degree, (row for key in rows if key[1] == degree for row in rows[key]))
-            for degree in self.state.degrees
-        ]
+        return self.state.save(self.directory)
+
+    def report(self, rows: tuple[Row, ...] = (), kept: tuple[Exchange, ...] = ()) -> Improvement:
+        """Write the files, and return what has become better."""
+        each = tuple(sorted(self.spent.values(), key=lambda one: (-one.gain, -one.seconds)))
+        return Improvement(self.turns, rows, self.gain, tuple(self.save()), kept, each)
 
     def _plan(self, target: Target) -> None:
         nodes, degree = target.size
         if target.duplex and degree < 3:
             return
-        if self.only in {None, DEFERRAL}:
+        if self.waiting is not None:
             self.waiting.add(target)
-        for strategy in STRATEGIES:
-            if self.only in {None, strategy.name}:
-                for orbits in strategy.orbits(target):
-                    kind = _Kind(degree, target.duplex, nodes.bit_length() // 2, strategy, orbits.bit_length() // 2)
-                    self.purses[kind].searches.append((target, orbits))
+        for strategy in self.strategies:
+            for orbits in strategy.orbits(target):
+                kind = _Kind(degree, target.duplex, nodes.bit_length() // 2, strategy, orbits.bit_length() // 2)
+                self.purses[kind].searches.append((target, orbits))
 
     def turn(self) -> bool:
         """Search once where that gains most; False if nothing is left."""
@@ -349,8 +355,8 @@ class _Run:
     def _next(self, kind: _Kind) -> Callable[[], float] | None:
         """Return the next turn of a kind, or None."""
         if kind.strategy is None:
-            row = self.waiting.next()
-            return None if row is None else partial(self.state.defer, row)
+            row = None if self.waiting is None else self.waiting.next()
+            return None if self.waiting is None or row is None else partial(self.waiting.state.defer, row)
         purse = self.purses[kind]
         worth = {one: kind.strategy.gap(self.state, one[0]) / (1 + purse.tried[one]) for one in purse.searches}
         purse.searches = [one for one in purse.searches if worth[one] > 0]

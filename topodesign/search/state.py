@@ -11,10 +11,12 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from pathlib import Path
 
 from topodesign.base.cost import Basis, Cost, lower_bound
 from topodesign.base.errors import TooLargeError, TopologyError
 from topodesign.base.spec import LONGEST_SPEC, Spec, parse
+from topodesign.catalog.files import write_rows
 from topodesign.catalog.lookup import Catalog
 from topodesign.catalog.quality import least_runtime, runtime
 from topodesign.catalog.records import record_bounds
@@ -262,6 +264,13 @@ class SearchState:
         for row in rows:
             if row in self.rows[row.nodes, row.degree]:
                 self._new[row.nodes, row.degree, row.cost.steps, row.cost.bandwidth] = row
+
+    def save(self, directory: Path) -> list[Path]:
+        """Write the files."""
+        return [
+            write_rows(directory, degree, (row for key in self.rows if key[1] == degree for row in self.rows[key]))
+            for degree in self.degrees
+        ]
 
     def _forget(self, target: Target) -> None:
         """Forget cached values of a size whose rows have changed."""

@@ -17,7 +17,7 @@ class DeferralQueue:
     """A queue of rows for deferral, by likely gain per work."""
 
     def __init__(self, state: SearchState) -> None:
-        self._state = state
+        self.state = state
         self._waiting: list[tuple[float, Target]] = []
 
     def __len__(self) -> int:
@@ -25,7 +25,7 @@ class DeferralQueue:
 
     def add(self, target: Target) -> None:
         """Add a size if any of its rows could gain."""
-        worth, row = self._state.hope(target)
+        worth, row = self.state.hope(target)
         if row is not None:
             heapq.heappush(self._waiting, (-worth, target))
 
@@ -33,13 +33,13 @@ class DeferralQueue:
         """Return the row of the largest likely gain, or None."""
         while self._waiting:
             before, target = heapq.heappop(self._waiting)
-            worth, row = self._state.hope(target)
-            if row is not None and len(counts := self._state.receivers[row.either_way]) < _COUNTS:
+            worth, row = self.state.hope(target)
+            if row is not None and len(counts := self.state.receivers[row.either_way]) < _COUNTS:
                 topology = row.build()
                 counts.append(
                     count_receivers(topology) if counts else len(topology.representatives or range(row.nodes))
                 )
-                worth, row = self._state.hope(target)
+                worth, row = self.state.hope(target)
             if row is not None and worth >= -before:
                 heapq.heappush(self._waiting, (before, target))  # its other rows may be worth it, too
                 return row

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Generic, Protocol, TypeVar
 
 from topodesign.base.cost import Cost, lower_bound
 from topodesign.catalog.quality import least_runtime, runtime
@@ -22,16 +24,38 @@ class Draw:
     seed: int  # seed of all random choices
 
 
+class State(Protocol):
+    """What is known of a grid of sizes while it is searched."""
+
+    @property
+    def new(self) -> Sequence[object]:
+        """What has come in."""
+
+    @property
+    def degrees(self) -> Sequence[int]:
+        """Of the grid."""
+
+    @property
+    def nodes(self) -> Collection[int] | None:
+        """Numbers of nodes of the grid."""
+
+    def save(self, directory: Path) -> list[Path]:
+        """Write the files."""
+
+
+S = TypeVar("S", bound=State)
+
+
 @dataclass(frozen=True)
-class Strategy:
+class Strategy(Generic[S]):
     """A short search for better topologies of a size: one turn."""
 
     name: str  # as catalog improve --strategy has it
     # with which numbers of orbits it is taken at a size: 0 for a search that has none, nothing where it cannot be
     orbits: Callable[[Target], Sequence[int]]
     # by how much the ratio to the bound at a size is above what such a search could find
-    gap: Callable[[SearchState, Target], float]
-    search: Callable[[SearchState, Target, Draw], float]  # takes it, keeps what is found, and returns what that gains
+    gap: Callable[[S, Target], float]
+    search: Callable[[S, Target, Draw], float]  # takes it, keeps what is found, and returns what that gains
     rank: int = 100  # the order in which strategies are tried that have found nothing yet
 
 
