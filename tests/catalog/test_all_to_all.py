@@ -14,11 +14,10 @@ from topodesign import Catalog, all_to_all, pareto, price_catalog, verify_catalo
 from topodesign.base.cost import Cost, least_steps, moore_distances
 from topodesign.base.errors import CatalogError, ParameterError
 from topodesign.catalog.all_to_all import PRICES, Bounds
-from topodesign.catalog.all_to_all_quality import exchange_quality
 from topodesign.catalog.all_to_all_rows import EXCHANGE, Exchange, unbeaten
 from topodesign.catalog.files import write_rows
 from topodesign.catalog.price import price_row, wrong_price
-from topodesign.catalog.quality import STANDARD
+from topodesign.catalog.quality import STANDARD, exchange_quality
 from topodesign.cli.main import run
 
 
@@ -159,7 +158,7 @@ def test_quality_of_all_to_all_by_definition(duplex: bool) -> None:
         assert ratio.worst == max(found.values()) == found[ratio.worst_nodes]
         assert ratio.mean == pytest.approx(float(sum(found.values()) / len(found)), abs=1e-12)
         if size == STANDARD.sizes[0]:
-            assert judged.met == Fraction(sum(one == 1 for one in found.values()), len(found))
+            assert judged.share == Fraction(sum(one == 1 for one in found.values()), len(found))
 
 
 def test_nothing_is_judged_where_there_is_nothing(tmp_path: Path) -> None:

@@ -459,7 +459,7 @@ def test_quality_by_definition(directory: Path, degree: int, duplex: bool) -> No
             for row in front
         )
     ]
-    assert result.near_optimal == Fraction(len(near), len(fronts))
+    assert result.share == Fraction(len(near), len(fronts))
     assert quality(degree, [], duplex=duplex) is None
 
 

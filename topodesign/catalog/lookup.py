@@ -12,10 +12,17 @@ from topodesign.base.errors import CatalogError, ParameterError
 from topodesign.base.records import ResultList
 from topodesign.base.units import as_count
 from topodesign.catalog.all_to_all import PRICES, Bounds, PriceKey
-from topodesign.catalog.all_to_all_quality import JUDGED, ExchangeQualities, exchange_qualities
 from topodesign.catalog.all_to_all_rows import EXCHANGE, of_rows
 from topodesign.catalog.files import default_directory, degrees, file_check, read_prices, read_rows
-from topodesign.catalog.quality import STANDARD, Coverages, Qualities, coverage, qualities
+from topodesign.catalog.quality import (
+    JUDGED,
+    STANDARD,
+    Coverages,
+    Qualities,
+    coverage,
+    exchange_quality,
+    quality,
+)
 from topodesign.catalog.rows import VERSION, Row, select_frontier
 from topodesign.catalog.sizes import MAX_NODES, NO_LIMIT
 from topodesign.pricing.workload import Workload
@@ -166,12 +173,14 @@ class Catalog:
         """
         found = Qualities()
         for degree in self.select_degrees(degrees):
-            found += qualities(degree, read_prices(self.directory, *_span(degree, first, last)), work)
+            prices = read_prices(self.directory, *_span(degree, first, last))
+            judged = (quality(degree, prices, duplex=duplex, work=work) for duplex in (False, True))
+            found += filter(None, judged)
         return found
 
     def exchange_quality(
         self, degrees: Iterable[int] | None = None, first: int = 0, last: int = JUDGED, work: Workload = STANDARD
-    ) -> ExchangeQualities:
+    ) -> Qualities:
         """Return the gaps of the fastest all-to-all to the bound by distances.
 
         What counts are rows whose price is known, and what the catalog keeps for all-to-all alone. Beyond 256 nodes
@@ -184,11 +193,12 @@ class Catalog:
         False 60 True
         True 60 True
         """
-        found = ExchangeQualities()
+        found = Qualities()
         for degree in self.select_degrees(degrees):
             span = _span(degree, first, last)
             known = [*of_rows(self.rows(*span)), *EXCHANGE.known(self.directory, *span)]
-            found += exchange_qualities(degree, sorted(known, key=lambda one: one.nodes), work)
+            known.sort(key=lambda one: one.nodes)
+            found += filter(None, (exchange_quality(degree, known, duplex=each, work=work) for each in (False, True)))
         return found
 
     def summary(
@@ -199,7 +209,7 @@ class Catalog:
         for degree, rows in self._read_unpriced(degrees, first, NO_LIMIT if last is None else last):
             covered.append(coverage(degree, rows))
             some = [row.price for row in rows if last is not None or row.nodes <= MAX_NODES]
-            judged += qualities(degree, some, STANDARD)
+            judged += filter(None, (quality(degree, some, duplex=duplex) for duplex in (False, True)))
         return covered, judged
 
     def _read_unpriced(self, degrees: Iterable[int] | None, first: int, last: int) -> Iterator[tuple[int, list[Row]]]:

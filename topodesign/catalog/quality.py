@@ -5,18 +5,19 @@ from __future__ import annotations
 import itertools
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from operator import itemgetter
-from typing import Any
+from typing import Any, ClassVar
 
-from topodesign.base.cost import Cost, keeps_port_free, lower_bounds
+from topodesign.base.cost import Cost, keeps_port_free, least_steps, lower_bounds, moore_distances
 from topodesign.base.declared import key
 from topodesign.base.memory import pause_collector
 from topodesign.base.moore import explain_impossible, moore_steps
 from topodesign.base.records import Result, ResultList, Table
 from topodesign.base.units import format_size
+from topodesign.catalog.all_to_all_rows import Exchange
 from topodesign.catalog.records import get_record, record_orders
 from topodesign.catalog.rows import Price, Row
 from topodesign.catalog.sizes import MAX_NODES
@@ -25,12 +26,18 @@ from topodesign.pricing.workload import Workload
 STANDARD = Workload(Fraction(1, 10**5), (Fraction(2**20), Fraction(100 * 2**20)), Fraction(10**11))
 """What the quality is measured for unless told otherwise: 10us, 1MiB and 100MiB, 100Gbps."""
 
+JUDGED = 256  # nodes up to which all sizes have prices of all-to-all; more are judged where they are asked for
 _SPARE_STEPS = 2
 
 
 def runtime(cost: Cost) -> Fraction:
     """Return the allreduce time at the smaller standard size, in seconds."""
     return STANDARD.allreduce(cost)[0]
+
+
+def least_exchange(nodes: int, degree: int, *, duplex: bool = False) -> Cost:
+    """Return the lower bounds on steps and factor of any all-to-all of a size."""
+    return Cost(least_steps(nodes, degree, duplex=duplex).steps, moore_distances(nodes, degree, duplex=duplex))
 
 
 def least_runtime(nodes: int, degree: int, *, duplex: bool = False) -> Fraction:
@@ -98,8 +105,10 @@ class Ratio:
 class Quality(Result):
     """The gap of a degree's best topologies to the bound.
 
+    * ``share``: of N with optimal bandwidth within two steps of Moore's bound; for all-to-all of those that reach the
+      bound for the first size of data, so that nothing is faster.
     * ``of_records``: mean ratio to the bound, for each size of data, of topologies with the steps of the
-      degree/diameter records and optimal bandwidth.
+      degree/diameter records and optimal bandwidth; none for all-to-all.
     * ``records``, ``missed``: how many of the records have an N in the range, and how many of these the topologies have
       more steps than; beyond the sizes that all have rows only those that have.
     """
@@ -109,12 +118,12 @@ class Quality(Result):
     sizes: int  # how many N
     work: Workload  # what the runtimes are for
     ratios: tuple[Ratio, ...]  # over all these N, for each size of data
-    near_optimal: Fraction  # share of N with optimal bandwidth within two steps of Moore's bound
-    of_records: tuple[float, ...]
-    records: int
-    missed: int
+    share: Fraction
+    of_records: tuple[float, ...] = ()
+    records: int = 0
+    missed: int = 0
 
-    KEYS = (
+    KEYS: ClassVar[Any] = (
         "degree",
         key("duplex", "Whether only duplex topologies were judged."),
         "sizes",
@@ -122,23 +131,31 @@ class Quality(Result):
         key("mean_*", "Mean ratio of the best allreduce of a size to the bound.", kind=float),
         key("worst_*", "The largest ratio.", kind=float),
         key("worst_nodes_*", "Its N.", kind=int),
-        "near_optimal=float(near_optimal)",
+        "near_optimal=float(share)",
         key("records", "Known records of the degree/diameter problem in the range."),
         key("records_missed=missed", "How many of these have fewer steps than the best topology here."),
     )
 
-    def record(self) -> dict[str, Any]:
-        """Return the JSON document, what is of one size together."""
-        record: dict[str, Any] = {"degree": self.degree, "duplex": self.duplex, "sizes": self.sizes}
-        for size, ratio, of_records in zip(self.work.sizes, self.ratios, self.of_records, strict=True):
-            name = format_size(size)
-            record |= {f"record_mean_{name}": of_records, **ratio.named(name)}
-        near = {"near_optimal": float(self.near_optimal)}
-        return record | near | {"records": self.records, "records_missed": self.missed}
-
     def to_records(self) -> list[dict[str, Any]]:
-        """Return the JSON document as one flat row."""
-        return [self.record()]
+        """Return the JSON document as one flat row, what is of one size together."""
+        record: dict[str, Any] = {"degree": self.degree, "duplex": self.duplex, "sizes": self.sizes}
+        for size, ratio, mean in itertools.zip_longest(map(format_size, self.work.sizes), self.ratios, self.of_records):
+            record |= ({} if mean is None else {f"record_mean_{size}": mean}) | ratio.named(size)
+        if not self.of_records:
+            return [record | {"met": float(self.share)}]
+        return [record | {"near_optimal": float(self.share), "records": self.records, "records_missed": self.missed}]
+
+
+class ExchangeQuality(Quality):
+    """The gap of the fastest all-to-all of a degree to the bound by distances."""
+
+    KEYS = (
+        "degree duplex sizes",
+        key("mean_*", "Mean ratio of the fastest all-to-all of a size to the bound by distances.", kind=float),
+        key("worst_*", "The largest ratio.", kind=float),
+        key("worst_nodes_*", "Its N.", kind=int),
+        "met=float(share)",
+    )
 
 
 class Qualities(ResultList[Quality]):
@@ -150,30 +167,33 @@ class Qualities(ResultList[Quality]):
         """Return the ratios with the sizes of the worst."""
         if not self:
             return Table("there is nothing in this range", (), ())
-        work = self[0].work
-        columns = ratio_columns(work)
+        work, first_size = self[0].work, format_size(self[0].work.sizes[0])
+        columns = [f"{word} {format_size(size)}" for size in work.sizes for word in ("mean", "worst")]
+        titles: tuple[str, ...]
+        if self[0].of_records:
+            heading, titles = "best allreduce over the lower bound", ("near-optimal", "records'", "missed")
+            footnote = (
+                "near-optimal: share of N with optimal bandwidth within two steps of Moore's bound\n"
+                f"records': mean {first_size} with the steps of the degree/diameter records and optimal bandwidth\n"
+                "missed: records with fewer steps than all topologies of their size here"
+            )
+        else:
+            heading, titles = "best all-to-all over the bound by distances", ("met",)
+            footnote = f"met: share of N that reach the bound for {first_size}"
         rows = []
         for one in self:
+            steps = (f"{one.of_records[0]:.3f}", f"{one.missed} of {one.records}") if one.of_records else ()
             ratios = (cell for ratio in one.ratios for cell in ratio.cells)
-            share = f"{float(one.near_optimal):.1%}"
-            records = (f"{one.of_records[0]:.3f}", f"{one.missed} of {one.records}")
             cabling = "duplex" if one.duplex else "any"
-            rows.append((str(one.degree), str(one.sizes), *ratios, share, *records, cabling))
+            rows.append((str(one.degree), str(one.sizes), *ratios, f"{float(one.share):.1%}", *steps, cabling))
         return Table(
-            f"best allreduce over the lower bound; {work.setting}",
-            ("degree", "sizes", *columns, "near-optimal", "records'", "missed", "cabling"),
+            f"{heading}; {work.setting}",
+            ("degree", "sizes", *columns, *titles, "cabling"),
             tuple(rows),
             words=frozenset(("cabling",)),
-            spare=frozenset(("sizes", *columns[2:], "near-optimal")),
-            footnote="near-optimal: share of N with optimal bandwidth within two steps of Moore's bound\n"
-            f"records': mean {format_size(work.sizes[0])} with the steps of the degree/diameter records and optimal "
-            "bandwidth\nmissed: records with fewer steps than all topologies of their size here",
+            spare=frozenset((*columns[2:], *(("sizes", "near-optimal") if self[0].of_records else ()))),
+            footnote=footnote,
         )
-
-
-def ratio_columns(work: Workload) -> list[str]:
-    """Return the headings of a ratio for each data size."""
-    return [f"{word} {format_size(size)}" for size in work.sizes for word in ("mean", "worst")]
 
 
 def coverage(degree: int, rows: Sequence[Row]) -> Coverage:
@@ -222,11 +242,22 @@ def quality(degree: int, prices: Iterable[Price], *, duplex: bool = False, work:
     return Quality(degree, duplex, len(times), work, ratios, share, means, len(records), missed)
 
 
-def qualities(degree: int, prices: Sequence[Price], work: Workload) -> Iterator[Quality]:
-    """Yield :func:`quality` of any and of duplex cabling, if any."""
-    for duplex in (False, True):
-        if one := quality(degree, prices, duplex=duplex, work=work):
-            yield one
+def exchange_quality(
+    degree: int, known: Iterable[Exchange], *, duplex: bool = False, work: Workload = STANDARD
+) -> ExchangeQuality | None:
+    """Return the gap of a degree's entries, in order of nodes, or None."""
+    sizes, times, met = list[int](), [], 0
+    for nodes, some in itertools.groupby((one for one in known if one.duplex or not duplex), lambda one: one.nodes):
+        reached = [(one.steps, *one.all_to_all.upper.as_integer_ratio()) for one in some]
+        cost = least_exchange(nodes, degree, duplex=duplex)
+        least = cost.steps, *cost.bandwidth.as_integer_ratio()
+        met += least in reached
+        sizes.append(nodes)
+        times.append((reached, [least], [least]))
+    if not sizes:
+        return None
+    ratios = tuple(ratios_of(sizes, times, work.alpha, 8 * size / work.bandwidth)[0] for size in work.sizes)
+    return ExchangeQuality(degree, duplex, len(sizes), work, ratios, Fraction(met, len(sizes)))
 
 
 Times = Sequence[tuple[int, int, int]]  # steps, and numerator and denominator of a bandwidth factor

@@ -15,12 +15,11 @@ from topodesign.base.cost import Cost, spare_factor
 from topodesign.base.errors import TopodesignError
 from topodesign.base.spec import Spec, parse
 from topodesign.catalog.all_to_all import Bounds
-from topodesign.catalog.all_to_all_quality import least_exchange
 from topodesign.catalog.all_to_all_rows import EXCHANGE, Exchange, of_rows, unbeaten
 from topodesign.catalog.idle import with_idle_ports
 from topodesign.catalog.lookup import Catalog
 from topodesign.catalog.price import FINE, price_topology, rough_bound
-from topodesign.catalog.quality import runtime
+from topodesign.catalog.quality import least_exchange, runtime
 from topodesign.catalog.row_check import diameter
 from topodesign.catalog.sizes import NO_LIMIT
 from topodesign.search.candidate import line_spec, product_spec

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import click
 
-from topodesign.catalog.all_to_all_quality import JUDGED
 from topodesign.catalog.all_to_all_rows import OBJECTIVES
 from topodesign.catalog.lookup import as_catalog
+from topodesign.catalog.quality import JUDGED
 from topodesign.catalog.sizes import MAX_NODES
 from topodesign.cli.answers import Command, csv_option, form, json_option, show
 from topodesign.cli.options import catalog_option, degrees_option, flag, nodes_option, option, whole_range

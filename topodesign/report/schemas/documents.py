@@ -33,7 +33,7 @@ _CATALOG_LIST = {
     "degrees": array("catalog.quality:Coverage", "A row for each degree."),
     "quality?": array("catalog.quality:Quality", "With --compare-bound: the best and the bound."),
     "exchange?": array(
-        "catalog.all_to_all_quality:ExchangeQuality",
+        "catalog.quality:ExchangeQuality",
         "With --compare-bound --collective all-to-all: how far the fastest are from the bound by distances.",
     ),
 }
