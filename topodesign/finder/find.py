@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Unpack
 
 from topodesign.base.arguments import as_several
-from topodesign.base.cost import keeps_port_free, lower_bound, moore_distances
+from topodesign.base.cost import Cost, keeps_port_free, lower_bound, moore_distances
 from topodesign.base.dominance import find_unbeaten
 from topodesign.base.errors import CatalogError, InfeasibleError, TopodesignError
 from topodesign.base.options import read, takes
@@ -235,14 +235,14 @@ def _compare(entry: Entry, front: Iterable[Entry]) -> OwnEntry:
 
 def _is_hopeless(candidate: Candidate, rows: Iterable[Candidate]) -> bool:
     """Return whether a topology has no fewer steps than a bandwidth-optimal row."""
-    from topodesign.pricing.closed_form import distances  # noqa: PLC0415  heavy
+    from topodesign.graphs.expansions.expansion import Base  # noqa: PLC0415  heavy
 
     costs = [one.costs for one in rows if one.costs is not None]
     try:
         topology = candidate.topology
         least = Fraction(topology.nodes - 1, topology.nodes)
         steps = [there.steps for there, back in costs if there.bandwidth == back.bandwidth == least]
-        return bool(steps) and int(distances(topology, 0).max()) >= min(steps)
+        return bool(steps) and Base(topology, Cost(0, least)).distances(0).max() >= min(steps)
     except TopodesignError:
         return True
 

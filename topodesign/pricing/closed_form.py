@@ -6,8 +6,9 @@ SPFF: shortest path, farthest first.
 from __future__ import annotations
 
 import functools
+import itertools
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from fractions import Fraction
 
 import numpy as np
@@ -77,28 +78,38 @@ def price_at_least(topology: Topology, sources: int) -> Cost:
     return cost_of(topology, *largest_loads(topology, some[:: -(-len(some) // sources)]))
 
 
-def price_unless(topology: Topology, ruled_out: Callable[[Cost], bool]) -> Cost | None:
-    """Return :func:`price`, or None once some nodes exceed a limit.
+def price_unless(topology: Topology, ruled_out: Callable[[Cost], bool]) -> tuple[Cost, Cost] | None:
+    """Return the costs of reduce-scatter and allgather, or None once ruled out.
 
     Parameters
     ----------
     topology
         As for :func:`price`.
     ruled_out
-        Whether a topology that costs no less than this is of no use. It is asked after 32, 96, 224 nodes and so on,
-        spread over the topology.
+        Whether a topology whose mean of both costs no less than this is of no use. It is asked after 32, 96, 224 nodes
+        and so on, spread over the topology, of which both ways are looked at.
     """
     _check(topology)
     some = sources_of(topology)
     spread = some[np.argsort(np.arange(len(some)) * _SPREAD % len(some), kind="stable")]
-    loads, done, piece = None, 0, _FIRST
-    while done < len(spread):
-        more = largest_loads(topology, spread[done : done + piece])
-        loads = more if loads is None else larger(loads, more)
-        done, piece = done + piece, 2 * piece
-        if ruled_out(cost_of(topology, *loads)):
+    ways = [topology] if topology.is_duplex else [topology, topology.transpose()]
+    loads: list[tuple[IntArray, IntArray]] = []
+    for begin, end in itertools.pairwise(_double_pieces(len(spread))):
+        more = [largest_loads(way, spread[begin:end]) for way in ways]
+        loads = list(map(larger, loads, more)) if loads else more
+        there, back = (cost_of(topology, *one) for one in (loads[0], loads[-1]))
+        if ruled_out(there.average_with(back)):
             return None
-    return None if loads is None else cost_of(topology, *loads)
+    return there, back
+
+
+def _double_pieces(count: int) -> Iterator[int]:
+    """Yield the ends of pieces, each twice as long as the one before."""
+    end, piece = 0, _FIRST
+    while end < count:
+        yield end
+        end, piece = end + piece, 2 * piece
+    yield count
 
 
 def layer_loads(topology: Topology, *, all_sources: bool = False) -> list[Fraction]:

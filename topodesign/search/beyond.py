@@ -281,7 +281,7 @@ def _drafts(target: Target, catalog: Catalog) -> Iterator[Topology]:
     while fewer > MAX_NODES:
         fewer = round(fewer / degree)
     rows = read_rows(catalog.directory, degree, fewer - _REACH, fewer + _REACH)
-    near = sorted(rows, key=lambda row: abs(row.nodes - fewer))
+    near = sorted((row for row in rows if "congruential" in row.spec), key=lambda row: abs(row.nodes - fewer))
     bases = dict.fromkeys(spec for row in near if (spec := _resize_spec(parse(row.spec), nodes)))
     for base in itertools.islice(bases, _MAX_TRIED // 2):
         try:

@@ -132,19 +132,9 @@ class _Shelf:
 
         Some of its nodes may show that it is.
         """
-        optimum = Fraction(self.target.nodes - 1, self.target.nodes)
-
-        def ruled_out(cost: Cost) -> bool:
-            return self._rules_out(cost.steps, (cost.bandwidth + optimum) / 2)
-
-        there = price_unless(topology, ruled_out)
-        if there is None:
-            return
-        back = there if topology.is_duplex else price_unless(
-            topology.transpose(), lambda cost: self._rules_out(cost.steps, cost.average_with(there).bandwidth)
-        )  # fmt: skip
-        if back is not None:
-            self.put(_orient(spec, topology, (there, back)))
+        costs = price_unless(topology, lambda mean: self._rules_out(mean.steps, mean.bandwidth))
+        if costs is not None:
+            self.put(_orient(spec, topology, costs))
 
     def _rules_out(self, steps: int, bandwidth: Fraction = Fraction(0)) -> bool:
         least = Cost(steps, max(bandwidth, Fraction(self.target.nodes - 1, self.target.nodes)))

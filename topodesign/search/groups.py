@@ -115,10 +115,12 @@ def _commuting_share(n: int, m: int, r: int) -> Fraction:
 
     (a,b) and (c,e) do if a(1 - r^e) = c(1 - r^b) modulo n, which n * gcd(n, 1 - r^e, 1 - r^b) pairs (a,c) solve.
     """
-    powers = [pow(r, b, n) for b in range(m)] if n > 1 else [0] * m
+    powers = [1 % n]
+    while (power := powers[-1] * r % n) != powers[0]:
+        powers.append(power)
     kinds: dict[int, int] = {}
     for power in powers:
         divisor = math.gcd(n, power - 1)
-        kinds[divisor] = kinds.get(divisor, 0) + 1
+        kinds[divisor] = kinds.get(divisor, 0) + m // len(powers)
     pairs = sum(i * j * math.gcd(x, y) for x, i in kinds.items() for y, j in kinds.items())
     return Fraction(pairs, n * m * m)

@@ -6,6 +6,7 @@ Semidirect products by matrices, linear groups, products.
 from __future__ import annotations
 
 import functools
+import heapq
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -32,8 +33,8 @@ def further_groups(order: int, most: int = 16) -> list[Group]:
     products of two of these or of one of them and a cyclic group. Those in which the fewest pairs commute come first:
     their Cayley digraphs expand best.
     """
-    rows = sorted((row.share, str(row.spec), row.spec) for row in _describe_groups(order) if row.share < 1)
-    return [group(spec) for *_, spec in rows[:most]]
+    rows = ((row.share, str(row.spec), row.spec) for row in _describe_groups(order) if row.share < 1)
+    return [group(spec) for *_, spec in heapq.nsmallest(most, rows)]
 
 
 @dataclass(frozen=True)

@@ -144,7 +144,7 @@ class Topology:
         key = source * nodes + target
         if len(key) and not np.all(key[1:] > key[:-1]):
             order = None if capacity is None else np.argsort(key, kind="stable")
-            key = np.sort(key) if order is None else key[order]
+            key = np.sort(key, kind="stable") if order is None else key[order]  # soon done where most are in order
             first = np.flatnonzero(np.concatenate(([True], key[1:] > key[:-1])))
             weight = np.diff(first, append=len(key)) if order is None else np.add.reduceat(weight[order], first)
             key = key[first]

@@ -69,12 +69,32 @@ class Base:
         """Distances from representatives to their in-neighbours.
 
         Including 0 for a self-loop.
+
+        All representatives start at once: each has a bit, and every node those of the ones that reach it so far.
         """
         graph = self.topology
-        return tuple(
-            frozenset(self.distances(node)[graph.src[graph.dst == node]].astype(np.int64).tolist())
-            for node in graph.representatives or range(self.nodes)
-        )
+        sources = np.array(graph.representatives or range(graph.nodes))
+        place = np.full(graph.nodes, -1)
+        place[sources] = np.arange(len(sources))
+        into = np.argsort(graph.dst, kind="stable")
+        head, first = np.unique(graph.dst[into], return_index=True)
+        link = np.flatnonzero(place[graph.dst] >= 0)
+        source, tail = place[graph.dst[link]], graph.src[link]
+        reached = np.zeros((graph.nodes, -(-len(sources) // 8)), np.uint8)
+        reached[sources, place[sources] // 8] = 128 >> place[sources] % 8
+        found: list[set[int]] = [set() for _ in sources]
+        x = 0
+        while len(source):
+            there = (reached[tail, source // 8] << source % 8) & 128 > 0
+            for one in np.unique(source[there]).tolist():
+                found[one].add(x)
+            source, tail, x = source[~there], tail[~there], x + 1
+            more = reached.copy()
+            more[head] |= np.bitwise_or.reduceat(reached[graph.src[into]], first, axis=0)
+            if np.array_equal(more, reached):
+                break  # some are out of reach
+            reached = more
+        return tuple(map(frozenset, found))
 
 
 @dataclass(frozen=True)
