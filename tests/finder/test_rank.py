@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from tests.samples.ranked import rank
-from topodesign import Catalog, all_to_all, build, copy_examples, price
+from topodesign import Catalog, all_to_all, build, copy_examples, pareto, price
 from topodesign.base.cost import moore_distances
 from topodesign.base.errors import FileFormatError, ParameterError
 from topodesign.catalog.all_to_all_rows import EXCHANGE
@@ -149,3 +149,14 @@ def test_wrong_arguments_are_errors_of_ours(tmp_path: Path) -> None:
         rank(12, 0)
     with pytest.raises(FileFormatError):
         rank(12, 3, workload=tmp_path / "none.yaml")
+
+
+@pytest.mark.parametrize(("size", "options"), [((12, 2), {}), ((20, 4), {"collective": "all-to-all"})])
+def test_a_simplex_recommendation_says_what_the_fastest_duplex_one_takes(
+    size: tuple[int, int], options: dict[str, Any]
+) -> None:
+    found, paired = pareto(*size, **options), pareto(*size, bidirectional=True, **options)
+    assert found.duplex is not None and not found.best.duplex
+    assert found.duplex.times[0] == paired.best.times[0]
+    assert "do not bring up one-way links; duplex: " in found.verdict
+    assert "one-way" not in paired.verdict

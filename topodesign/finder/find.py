@@ -114,10 +114,20 @@ def find(
         answer, others = _rank(asked, answer, progress, every=runners_up > 0)
     mine = [measure(one, asked) for one in (*own, *sources.find_plugged_in(asked))]
     compared = tuple(_compare(one, answer.entries) for one in mine if one is not None)
-    answer = replace(answer, candidates=compared)
+    answer = replace(answer, candidates=compared, duplex=_find_duplex(asked, answer, others))
     if not runners_up:
         return answer
     return replace(answer, runners_up=pick_runners_up(runners_up, answer.best, others, progress))
+
+
+def _find_duplex(asked: Question, answer: Pareto, others: Iterable[Entry]) -> Entry | None:
+    """Return the fastest duplex topology that is known without a search."""
+    known = [one for one in (*answer.entries, *answer.beaten, *others) if one.duplex]
+    looked_up = asked.catalog is not None and answer.origin == "catalog"
+    if looked_up and asked.catalog is not None and not answer.best.duplex:
+        rows = asked.catalog.frontier(asked.nodes, asked.degree, duplex=True)
+        known += _measure(map(sources.from_row, rows), asked)
+    return min(known, key=lambda one: one.times[0], default=None)
 
 
 def rank_from_rows(rows: Iterable[Row], asked: Question) -> Pareto:

@@ -100,6 +100,7 @@ class Pareto(ResultSequence[Entry], Answer):
     candidates: tuple[OwnEntry, ...] = ()  # with --candidates, and families of other packages
     beaten: tuple[Entry, ...] = ()  # what else was priced for another collective or a workload
     ruled_out: int = 0  # topologies that cannot be better, by bounds, and were not priced
+    duplex: Entry | None = None  # the fastest duplex topology that is known
 
     KEYS = (
         "nodes degree bidirectional",
@@ -199,15 +200,27 @@ class Pareto(ResultSequence[Entry], Answer):
 
     @property
     def verdict(self) -> str:
-        """Recommendation with its reason, in one or two sentences."""
+        """Recommendation with its reason, in up to three sentences."""
         if self.question.objective.collective == "allreduce":
             offers = [(entry.label, entry.mean) for entry in self.entries]
             said = verdict_on(offers, self.bounds, self.workload, self.among, duplex=self.bidirectional)
-            return said if self.better is None else f"{said} {self.better}."
+            more = [] if self.better is None else [f"{self.better}."]
+            return " ".join([said, *more, *self._one_way()])
         sure = "" if self.proven else f", {self.claims[0].verdict}"
         other, best = self.allreduce_best, self.best.spec
         also = "best for allreduce, too" if best == other else f"for allreduce: {shorten_text(other)}"
-        return f"{first_of(self.compared)}{sure}: {shorten_text(best)}; {also}"
+        return ". ".join([f"{first_of(self.compared)}{sure}: {shorten_text(best)}; {also}", *self._one_way()])
+
+    def _one_way(self) -> Iterator[str]:
+        """Yield what a simplex recommendation requires, and the time of the fastest duplex one."""
+        if self.best.duplex:
+            return
+        said = "Simplex: usual NICs do not bring up one-way links"
+        if self.duplex is None:
+            yield f"{said}; --bidirectional finds duplex topologies."
+        else:
+            over = format_excess(self.duplex.times[0] / self.best.times[0])
+            yield f"{said}; duplex: {format_time(self.duplex.times[0])}, {over} (--bidirectional)."
 
     def __getitem__(self, place: int) -> Entry:
         """Return an entry by its place, starting with the minimum steps."""

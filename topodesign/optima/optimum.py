@@ -515,10 +515,9 @@ def optimum(
         raise ParameterError(f"{for_trees} is for --algorithm forest, not for fluid; remove it")
     if part and not fluid:
         raise ParameterError("--tolerance is for --algorithm fluid; remove it")
-    if for_trees is not None and kind.like(*FLOWS):
-        raise ParameterError(f"{for_trees} is for collectives over trees, not for {kind}; remove it")
-    if not mirrored and kind.like(*FLOWS):
-        raise ParameterError(f"--set symmetry=no is for collectives over trees, not for {kind}; remove it")
+    over_trees = for_trees or (None if mirrored else "--set symmetry=no")
+    if over_trees is not None and kind.like(*FLOWS):
+        raise ParameterError(f"{over_trees} is for collectives over trees, not for {kind}; remove it")
     if costs and not fluid and not kind.like(*FLOWS):
         raise ParameterError(
             f"--prices is for {', '.join(map(str, FLOWS))}, not for {kind}; remove it, or use --algorithm fluid"

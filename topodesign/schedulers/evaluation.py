@@ -60,8 +60,8 @@ class Evaluation(Result, PlanPrices):
     least_allgather: Fraction | None
 
     KEYS = (
-        "spec=topology.spec alias=topology.alias nodes=topology.nodes degree=topology.degree *cost",
-        key("bandwidth_float=float(cost.bandwidth)", "The same, rounded."),
+        "spec=topology.spec alias=topology.alias nodes=topology.nodes degree=topology.degree *spff_cost",
+        key("bandwidth_float=float(spff_cost.bandwidth)", "The same, rounded."),
         key(
             "reduce_scatter_bandwidth=reduce_scatter.bandwidth",
             "Bandwidth factor of the reduce-scatter alone, by SPFF.",
@@ -91,7 +91,8 @@ class Evaluation(Result, PlanPrices):
         "sources_priced=sources all_to_all claims *times",
     )
     ROW = (
-        "spec=topology.spec nodes=topology.nodes degree=topology.degree *cost bandwidth_float=float(cost.bandwidth)",
+        "spec=topology.spec nodes=topology.nodes degree=topology.degree *spff_cost",
+        "bandwidth_float=float(spff_cost.bandwidth)",
         "reduce_scatter_bandwidth=reduce_scatter.bandwidth allgather_bandwidth=allgather.bandwidth",
         "deferred_reduce_scatter_bandwidth=deferred_reduce_scatter.bandwidth",
         "deferred_allgather_bandwidth=deferred_allgather.bandwidth",
@@ -117,8 +118,8 @@ class Evaluation(Result, PlanPrices):
 
     @property
     def bandwidth_over_bound(self) -> Fraction:
-        """Bandwidth factor over the bound, less 1."""
-        return self.cost.bandwidth / self.bound.bandwidth - 1
+        """SPFF bandwidth factor over the bound, less 1."""
+        return self.spff_cost.bandwidth / self.bound.bandwidth - 1
 
     @property
     def times(self) -> Runtimes:
@@ -153,9 +154,7 @@ class Evaluation(Result, PlanPrices):
 
     def heading(self) -> str:
         """Return a title with spec, steps and bandwidth factor."""
-        there, back = self.cheapest
-        mean = (there.bandwidth + back.bandwidth) / 2
-        return f"{shorten_text(self.name)}, {self.cost.steps} steps, bandwidth factor {mean}"
+        return f"{shorten_text(self.name)}, {self.cost.steps} steps, bandwidth factor {self.cost.bandwidth}"
 
     def table(self) -> Table:
         """Return the results as text, one line each."""
@@ -193,7 +192,7 @@ class Evaluation(Result, PlanPrices):
 
     def _not_deferred(self) -> list[tuple[str, str]]:
         """Return a row if useful deferred schedules were not searched."""
-        if self.deferred_allgather is not None or self.cost.bandwidth == self.bounds[-1].bandwidth:
+        if self.deferred_allgather is not None or self.spff_cost.bandwidth == self.bounds[-1].bandwidth:
             return []
         return [("  deferred", "not looked for; --set deferred=yes does, whatever it takes")]
 

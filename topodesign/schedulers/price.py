@@ -64,9 +64,15 @@ class PlanPrices:
     plans: tuple[tuple[PlanPrice, ...], tuple[PlanPrice, ...]]
 
     @property
-    def cost(self) -> Cost:
+    def spff_cost(self) -> Cost:
         """SPFF cost of the more expensive collective, valid for both."""
         return dearer(self.reduce_scatter, self.allgather)
+
+    @property
+    def cost(self) -> Cost:
+        """Cost of the best plans in the fewest steps, the mean of both collectives."""
+        there, back = self.cheapest
+        return there.average_with(back)
 
     @property
     def cheapest(self) -> tuple[Cost, Cost]:

@@ -27,9 +27,8 @@ from topodesign.pricing.workload import Workload
 from topodesign.report.comparison.everyday import EVERYDAY, NetworkChoice, everyday
 from topodesign.report.comparison.measures import Counts, counts, widest_known
 from topodesign.report.comparison.timing import Phase, Timing
-from topodesign.schedulers.evaluation import evaluate_topology
 from topodesign.schedulers.group_ways import Wires
-from topodesign.schedulers.price import price_all_to_all
+from topodesign.schedulers.price import price_all_to_all, price_plans
 from topodesign.schedulers.scheduling import schedule_all
 from topodesign.schedulers.step import StepTime
 from topodesign.topology.library import generator
@@ -280,8 +279,7 @@ def _check_allreduce(plan: Plan, name: str) -> None:
 
 def _of_links(topology: Topology, ports: Fraction, work: Workload) -> tuple[str, Timing]:
     """Return the cheapest allreduce methods and their timing, by links."""
-    found = evaluate_topology(topology)
-    methods, pair = min(found.ways, key=lambda way: work.allreduce(*way[1])[0])
+    methods, pair = min(price_plans(topology).ways, key=lambda way: work.allreduce(*way[1])[0])
     return ", ".join(methods), Timing(tuple(Phase(one.steps, 1, 0, one.bandwidth * ports) for one in pair))
 
 

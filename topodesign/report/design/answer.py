@@ -17,7 +17,7 @@ from topodesign.base.units import format_amount, format_time
 from topodesign.base.wording import count_noun, join_words
 from topodesign.report.design.boxed import with_plans
 from topodesign.report.design.bundle import files_of
-from topodesign.report.design.parts import FAR, File, Limit, Loss, Offer, Stage, Turn, loss_words, over
+from topodesign.report.design.parts import FAR, File, Limit, Loss, Offer, Stage, Turn, over
 from topodesign.report.design.request import Request
 from topodesign.wiring.inventory.inventory import format_metres
 from topodesign.wiring.plan.plan import Bill, WiringPlan, items_words
@@ -147,8 +147,7 @@ def _text(found: Decision) -> str:
     rest += [f"limit of {one.collective}: {one}" for one in found.limits]
     rest += [f"plan of {one.share.collective}: {one.planned_words}" for one in best.parts if one.planned_words]
     rest += [
-        f"{'one cable' if len(one.links) == 1 else 'two cables'} lost: {loss_words(one, best)}"
-        for one in found.failures
+        f"{'one cable' if len(one.links) == 1 else 'two cables'} lost: {one.words(best)}" for one in found.failures
     ]
     rest += [] if found.failures or "failures" in found.cut else [NOT_WORKED_OUT]
     rest += [

@@ -131,7 +131,11 @@ class Turn(Declared):
 
     def __str__(self) -> str:
         """Return the turn as a sentence without a full stop."""
-        return turn_words(self)
+        side = "above" if self.above else "below"
+        if len(self.at) == 1 and self.what != ALL_SIZES:
+            return f"{self.then} is ahead with {self.what} {side} {float(self.at[0]):.4g} times a step"
+        sizes = f" ({join_words([format_size_rounded(size) for size in self.at])})" if self.at else ""
+        return f"{self.then} is ahead {side} {float(self.factor):.3g} times {ALL_SIZES}{sizes}"
 
 
 @dataclass(frozen=True)
@@ -153,7 +157,11 @@ class Limit(Declared):
 
     def __str__(self) -> str:
         """Return the limit as a sentence without a full stop."""
-        return limit_words(self)
+        by: str = self.by
+        if by == "links" and self.links:
+            by = f"links; {self.full} of {self.of} are the most loaded, such as {self.links[0]}"
+        over_bound = format_excess(self.seconds / self.least)
+        return f"{by}; {format_time(self.seconds)}, {over_bound} over the bound of any wiring"
 
 
 @dataclass(frozen=True)
@@ -173,7 +181,17 @@ class Loss(Declared):
 
     def __str__(self) -> str:
         """Return the loss as a sentence without a full stop."""
-        return loss_words(self)
+        return self.words()
+
+    def words(self, best: Offer | None = None) -> str:
+        """Return the loss as a sentence, compared with the time of a contender if given."""
+        if self.seconds is None:
+            costs = "not all reach each other"
+        else:
+            more = "" if best is None else f" ({over(self.seconds / best.time)})"
+            costs = f"a step takes {format_time(self.seconds)}{more}"
+        among = "the worst of all" if self.all_of_them else "the worst that was found, of"
+        return f"{costs}, {among} {self.looked_at}: {join_words(list(self.links))}"
 
 
 @dataclass(frozen=True)
@@ -209,31 +227,3 @@ class File(Declared):
 def over(ratio: Fraction) -> str:
     """Format a ratio as a percentage more or less."""
     return format_excess(ratio) if ratio >= 1 else f"{float(ratio - 1) * 100:.1f}%"
-
-
-def turn_words(one: Turn) -> str:
-    """Return a turn as a sentence without a full stop."""
-    side = "above" if one.above else "below"
-    if len(one.at) == 1 and one.what != ALL_SIZES:
-        return f"{one.then} is ahead with {one.what} {side} {float(one.at[0]):.4g} times a step"
-    sizes = f" ({join_words([format_size_rounded(size) for size in one.at])})" if one.at else ""
-    return f"{one.then} is ahead {side} {float(one.factor):.3g} times {ALL_SIZES}{sizes}"
-
-
-def limit_words(one: Limit) -> str:
-    """Return the limit of a collective as a sentence without a full stop."""
-    what: str = one.by
-    if one.by == "links" and one.links:
-        what = f"links; {one.full} of {one.of} are the most loaded, such as {one.links[0]}"
-    return f"{what}; {format_time(one.seconds)}, {format_excess(one.seconds / one.least)} over the bound of any wiring"
-
-
-def loss_words(one: Loss, best: Offer | None = None) -> str:
-    """Return the cost of failures as a sentence without a full stop."""
-    if one.seconds is None:
-        costs = "not all reach each other"
-    else:
-        more = "" if best is None else f" ({over(one.seconds / best.time)})"
-        costs = f"a step takes {format_time(one.seconds)}{more}"
-    among = "the worst of all" if one.all_of_them else "the worst that was found, of"
-    return f"{costs}, {among} {one.looked_at}: {join_words(list(one.links))}"

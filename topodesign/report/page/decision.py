@@ -10,7 +10,7 @@ from topodesign.base.units import format_amount, format_size, format_time
 from topodesign.base.wording import count_noun
 from topodesign.report.charts.decision import ahead_chart, labels, tradeoff_chart
 from topodesign.report.design.answer import NOT_WORKED_OUT, Decision
-from topodesign.report.design.parts import Offer, loss_words, over
+from topodesign.report.design.parts import Offer, over
 from topodesign.report.page.parts import (
     Choice,
     Commands,
@@ -82,7 +82,7 @@ def _figures(found: Decision) -> tuple[Figure, ...]:
     if worst is None or worst.seconds is None:
         figures.append(Figure("Survives", _or_none(best.counts.survives), "links that may fail, whichever they are"))
     else:
-        figures.append(Figure("With one cable lost", format_time(worst.seconds), loss_words(worst, best)))
+        figures.append(Figure("With one cable lost", format_time(worst.seconds), worst.words(best)))
     return tuple(figures)
 
 

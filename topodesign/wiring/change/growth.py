@@ -8,6 +8,7 @@ new nodes may be joined to each other, which moves fewer patches and makes longe
 
 from __future__ import annotations
 
+import contextlib
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
@@ -21,7 +22,7 @@ from topodesign.base.arguments import as_integer, as_path, as_seed, as_several
 from topodesign.base.atomic import write_directory
 from topodesign.base.declared import Declared, key
 from topodesign.base.dominance import find_unbeaten
-from topodesign.base.errors import CatalogError, InfeasibleError
+from topodesign.base.errors import CatalogError, DisconnectedError, InfeasibleError
 from topodesign.base.options import read, takes
 from topodesign.base.progress import Progress, tell
 from topodesign.base.records import Table
@@ -35,6 +36,7 @@ from topodesign.finder.find import find, rank_from_rows
 from topodesign.finder.options import FindOptions
 from topodesign.finder.question import Question
 from topodesign.finder.runners_up import RunnersUp, pick_runners_up
+from topodesign.pricing.evaluation import price_both
 from topodesign.topology.files import write_links
 from topodesign.topology.library import TopologyLike
 from topodesign.topology.topology import IntArray, Topology
@@ -47,7 +49,7 @@ from topodesign.wiring.plan.files import WiringLike, as_wiring
 from topodesign.wiring.plan.plan import WiringPlan
 
 _SHARES = Fraction(0), Fraction(1, 4), Fraction(1, 2)  # of the lanes of new nodes that are joined to each other
-_TRIES = 12  # ways to insert nodes, of which the fastest is taken
+_TRIES, _PRICED = 12, 2  # ways to insert nodes, and the fastest of these by quick prices, of which one is taken
 _REDRAWN = 50  # times that an end is drawn again, to have no parallel links
 _FROM_CATALOG = 4
 
@@ -330,22 +332,25 @@ def _find_taken(ends: list[int], bad: Callable[[int], object]) -> int | None:
 
 
 def _find_fastest(room: GrowingSite, share: Fraction, asked: Question, seed: int) -> GrowthOption | None:
-    """Return the fastest insertion of nodes with a lane share."""
+    """Return the fastest insertion of nodes with a lane share.
+
+    All are priced by SPFF and bounds of all-to-all, which is quick, and the fastest few of them by all plans known.
+    """
     more = f", {100 * share}% of their lanes joined" if share else ""
     name = f"{count_noun(room.nodes - room.old, 'node')} inserted{more}"
     rng = np.random.default_rng(seed)
     found: list[GrowthOption] = []
-    for _ in range(_TRIES):
-        made = room.insert_nodes(share, rng)
-        if made is None:
-            continue
-        entry = measure(Candidate(name, "inserted", made[0]), asked, "bounds" if asked.objective.exchanges else None)
-        found += [] if entry is None else [GrowthOption(entry, made[1], 0)]
-    if not found:
+    for made in filter(None, [room.insert_nodes(share, rng) for _ in range(_TRIES)]):
+        with contextlib.suppress(DisconnectedError):
+            quick = Candidate(name, "inserted", made[0], price_both(made[0]))
+            entry = measure(quick, asked, "bounds" if asked.objective.exchanges else None)
+            found += [] if entry is None else [GrowthOption(entry, made[1], 0)]
+    few = sorted(found, key=lambda one: one.entry.times)[:_PRICED]
+    exact = (measure(Candidate(name, "inserted", one.topology), asked) for one in few)
+    priced = [replace(one, entry=entry) for one, entry in zip(few, exact, strict=True) if entry is not None]
+    if not priced:
         return None
-    best = min(found, key=lambda one: one.entry.times)
-    priced = measure(Candidate(name, "inserted", best.topology), asked) if asked.objective.exchanges else best.entry
-    best = replace(best, entry=priced or best.entry)
+    best = min(priced, key=lambda one: one.entry.times)
     sides = 2 if room.duplex else 1
     links = int(best.topology.capacity.sum()) // sides
     return replace(best, at_least=max(links, len(room.patches)) - most_kept(room.existing, best.topology) // sides)
