@@ -156,7 +156,8 @@ def test_a_simplex_recommendation_says_what_the_fastest_duplex_one_takes(
     size: tuple[int, int], options: dict[str, Any]
 ) -> None:
     found, paired = pareto(*size, **options), pareto(*size, bidirectional=True, **options)
-    assert found.duplex is not None and not found.best.duplex
+    assert found.duplex is not None
+    assert not found.best.duplex
     assert found.duplex.times[0] == paired.best.times[0]
     assert "do not bring up one-way links; duplex: " in found.verdict
     assert "one-way" not in paired.verdict
