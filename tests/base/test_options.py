@@ -84,6 +84,8 @@ def test_signatures_and_help_know_every_option() -> None:
     said = inspect.getdoc(play) or ""
     assert "More." not in said
     assert "colour\n    Which; see most_turns." in said
+    with pytest.raises(TypeError, match="argument 'games'; did you mean 'game'"):
+        read(Toy, {"games": "chess"}, "play")
 
 
 def test_fields_have_what_is_read_of_defaults() -> None:

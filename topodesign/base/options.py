@@ -173,6 +173,9 @@ SETTINGS = {
 }
 """Options that are settings of some algorithms or targets, with their names after ``--set``."""
 
+_OWN: dict[str, tuple[str, ...]] = {}
+"""Names of the other parameters of functions that take options."""
+
 
 def flag_of(name: str) -> str:
     """Return what the command line calls an option of a name."""
@@ -211,7 +214,7 @@ def read(group: type, given: Mapping[str, Any], function: str) -> dict[str, Any]
             for options in retired.OPTIONS.values():
                 if format_option(name) in options:
                     raise TypeError(retired.describe_retired(f"{name} of {function}()", options[format_option(name)]))
-            near = nearest(name, list(known), most=1)
+            near = nearest(name, [*known, *_OWN.get(function, ())], most=1)
             hint = f"; did you mean {near[0]!r}?" if near else ""
             raise TypeError(f"{function}() got an unexpected keyword argument {name!r}{hint}")
     return {name: option.read(name, given.get(name, option.default)) for name, option in known.items()}
@@ -227,6 +230,7 @@ def takes(group: type, **defaults: Any) -> Callable[[_Function], _Function]:
     def told(function: _Function) -> _Function:
         signature = inspect.signature(function)
         own = [one for one in signature.parameters.values() if one.kind is not one.VAR_KEYWORD]
+        _OWN[function.__name__] = tuple(one.name for one in own)
         known = collect_options(group)
         more = [
             inspect.Parameter(
