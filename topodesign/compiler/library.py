@@ -106,14 +106,24 @@ class LibraryRow(Declared):
     from_bytes: int  # the least whole data that it is for
     to_bytes: int | None  # the whole data from which on another one is for it; null without an end
     method: str  # what made the plan; `built-in` where the runtime is left to itself
-    kind: str | None  # what moves in the plan, such as rounds; null of what is built in
     time_s: float  # at the least size that it is for, or the first call of a workload in it, in seconds
     built_in_s: float | None  # what the runtime's own algorithm takes there; null where it has no way, or is not asked
     measured: bool  # whether measured times chose it, else those of the model
     calls: tuple[SizedCall, ...]  # calls of the workload in this range; none where there is no workload
-    programs: tuple[str, ...]  # targets that it has programs for
+    plan: Plan | None  # None of what is built in
+    files: Mapping[str, Files]  # of its programs, by target, with ``-inplace`` for calls in place
 
     KEYS = "collective group root from_bytes to_bytes method kind time_s built_in_s measured calls programs"
+
+    @property
+    def kind(self) -> str | None:
+        """What moves in the plan, such as rounds; null of what is built in."""
+        return None if self.plan is None else self.plan.kind
+
+    @property
+    def programs(self) -> tuple[str, ...]:
+        """Targets that it has programs for."""
+        return tuple(dict.fromkeys(name.partition("-")[0] for name in self.files))
 
     def serves(self, call: SizedCall) -> bool:
         """Return whether a call is in its range."""
@@ -137,11 +147,19 @@ class Library(Result):
     entries: tuple[LibraryRow, ...]  # what runs what
     notes: tuple[str, ...]  # what was omitted, and why
     use: tuple[Use, ...]  # how runtimes load it, and how to see that it was used
-    plans: tuple[ForSizes, ...]
     extra: Mapping[str, str] = field(default_factory=dict)
 
     KEYS = ("topology work wiring ranks alpha_s=float(alpha) bandwidth_bps=float(bandwidth) entries", "notes use")
     ROWS = "entries"
+
+    @property
+    def plans(self) -> tuple[ForSizes, ...]:
+        """Plans in lookup order, with their sizes and programs."""
+        return tuple(
+            ForSizes(row.plan, row.from_bytes, row.to_bytes, row.files, row.time_s, row.measured)
+            for row in self.entries
+            if row.plan is not None
+        )
 
     def heading(self) -> str:
         """Return the number of plans and the topology as text."""
@@ -312,7 +330,6 @@ class _Maker:
         methods = (*CANDIDATES, BUILT_IN)
         self.measured: Measured = {} if said["measured"] is None else read_measured(said["measured"], methods)
         self.rows: list[LibraryRow] = []
-        self.plans: list[ForSizes | None] = []  # of each row, None of what is built in
         self.notes: list[str] = []
         self.wires = Wires(self.place, self.fabric, Latency(self.alpha, GAP, HOP))
         self.joined = neighbours_of(self.fabric.topology)
@@ -444,20 +461,9 @@ class _Maker:
                 self.notes.append(f"{what}: {error}")
         plans = [None] * len(programs) if best.plan is None else list(_split_plan(best.plan, job.groups))
         for plan, group, own in zip(plans, job.groups or (None,), programs, strict=True):
-            targets = tuple(dict.fromkeys(name.partition("-")[0] for name in own))
             method = BUILT_IN if plan is None else str(plan.generator.get("method", "auto"))
-            about = (
-                job.collective.name,
-                group,
-                job.root,
-                span.first,
-                span.end,
-                method,
-                None if plan is None else plan.kind,
-            )
-            self.rows.append(LibraryRow(*about, float(time), built_s, span.measured, calls, targets))
-            timed = (own, float(time), span.measured)
-            self.plans.append(None if plan is None else ForSizes(plan, span.first, span.end, *timed))
+            about = job.collective.name, group, job.root, span.first, span.end, method
+            self.rows.append(LibraryRow(*about, float(time), built_s, span.measured, calls, plan, own))
 
     def _compile_for_all(
         self, job: _Job, best: _Candidate, target: str, span: _Span, programs: Sequence[dict[str, Files]]
@@ -521,35 +527,32 @@ class _Maker:
 
     def finish(self) -> Library:
         """Return all that was made."""
-        if not any(self.plans):
+        chosen = [row.plan for row in self.rows if row.plan is not None]
+        if not chosen:
             if self.rows:
                 raise InfeasibleError("nothing is written: no program is faster than what the runtime does by itself")
             raise InfeasibleError(f"no plan can be made; {self.notes[0]}" if self.notes else "nothing was asked for")
         self._drop_ambiguous()
-        plans = tuple(one for one in self.plans if one is not None)
-        first, spec = plans[0].plan, plans[0].plan.spec
+        first, spec = chosen[0], chosen[0].spec
         work = ", ".join(dict.fromkeys(row.collective for row in self.rows)) if self.step is None else self.step.name
-        names = tuple(self.fabric.names[node] for node in self.fabric.compute)
-        extra = {}
-        use: tuple[Use, ...] = ()
-        calls = tuple((row.collective, row.group, call.size) for row in self.rows for call in row.calls)
-        if calls:
-            saved = [_compute_saving(row) for row, plan in zip(self.rows, self.plans, strict=True) if plan is not None]
-            use = uses_of(plans, saved, calls, len(names), self.said["dtype"], runtime=self.said["runtime"])
-            extra = {"calls.py": call_script(calls, self.said["dtype"]), "USE.md": "\n".join(map(str, use)) + "\n"}
-        return Library(
+        made = Library(
             topology=None if spec is None else str(spec),
             work=work,
             wiring=wiring_digest(first.topology),
-            ranks=names,
+            ranks=tuple(self.fabric.names[node] for node in self.fabric.compute),
             alpha=self.alpha,
             bandwidth=self.bandwidth,
             entries=tuple(self.rows),
             notes=tuple(dict.fromkeys(self.notes)),
-            use=use,
-            plans=plans,
-            extra=extra,
+            use=(),
         )
+        calls = tuple((row.collective, row.group, call.size) for row in self.rows for call in row.calls)
+        if not calls:
+            return made
+        saved = [_compute_saving(row) for row in self.rows if row.plan is not None]
+        use = uses_of(made.plans, saved, calls, len(made.ranks), self.said["dtype"], runtime=self.said["runtime"])
+        extra = {"calls.py": call_script(calls, self.said["dtype"]), "USE.md": "\n".join(map(str, use)) + "\n"}
+        return replace(made, use=use, extra=extra)
 
     def _drop_ambiguous(self) -> None:
         """Remove group programs that would run other groups' calls.
@@ -566,9 +569,8 @@ class _Maker:
                 if alike and not set(row.group).isdisjoint(other.group) and any(map(row.serves, other.calls)):
                     clash.add(number)
         for number in sorted(clash):
-            row, plan = self.rows[number], self.plans[number]
-            self.rows[number] = replace(row, programs=())
-            self.plans[number] = None if plan is None else replace(plan, programs={})
+            row = self.rows[number]
+            self.rows[number] = replace(row, files={})
             size = "" if row.group is None else f" of {len(row.group)} ranks"
             self.notes.append(
                 f"no program of the {row.collective}{size} from {format_size(row.from_bytes)} on: other groups of as "

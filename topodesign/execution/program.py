@@ -155,12 +155,8 @@ def programs_of(transfers: Sequence[Transfers], changes: Sequence[int] = ()) -> 
 def _sums(transfers: Transfers) -> list[list[tuple[int, Sum]]]:
     """Return every rank's sums with the instants of their last inputs."""
     found: list[list[tuple[int, Sum]]] = [[] for _ in range(transfers.ranks)]
-    for step, rank, block, source, lo, hi in [] if transfers.sums is None else transfers.sums.T.tolist():
-        last = found[rank][-1] if found[rank] else None
-        if last is not None and (last[0], *last[1][:3]) == (step, block, lo, hi):
-            found[rank][-1] = step, last[1]._replace(sources=(*last[1].sources, source))
-        else:
-            found[rank].append((step, Sum(block, lo, hi, (source,))))
+    for one in transfers.list_sums():
+        found[one.rank].append((one.step, Sum(*one[2:])))
     return found
 
 

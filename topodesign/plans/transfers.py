@@ -5,12 +5,13 @@ Switches have no rank: what goes through them is a send from node to node, and n
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections import defaultdict
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -23,6 +24,17 @@ from topodesign.plans.flow import Flow
 from topodesign.plans.stages import Part, list_parts
 from topodesign.plans.unroll import numbers_without
 from topodesign.topology.topology import IntArray
+
+
+class LocalSum(NamedTuple):
+    """Sum that a rank makes of its copies of blocks."""
+
+    step: int
+    rank: int
+    block: int  # that of the sum, and its units from the first to the one after the last
+    lo: int
+    hi: int
+    sources: tuple[int, ...]  # blocks that are added, in this order
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,6 +70,12 @@ class Transfers:
     def shards(self) -> int:
         """How many blocks all data are."""
         return 1 if self.sums is not None else self.collective.shards(len(self.collective.members(self.ranks)))
+
+    def list_sums(self) -> list[LocalSum]:
+        """Return what ranks add up for themselves, in the order of the steps."""
+        rows = [] if self.sums is None else self.sums.T.tolist()
+        same = itertools.groupby(rows, key=lambda row: (*row[:3], *row[4:]))
+        return [LocalSum._make((*key, tuple(row[3] for row in group))) for key, group in same]
 
     @property
     def mean(self) -> Fraction:

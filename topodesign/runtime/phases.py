@@ -39,8 +39,6 @@ from topodesign.runtime.mscclpp.limits import illegal
 from topodesign.runtime.mscclpp.parse import ExecutionPlan, PlanError, parse_plan
 from topodesign.runtime.report import Finding, Report, first
 
-_CHANNELS = 2**20  # between the channels of one phase and those of the next, where all are run in a row
-
 Parsed = Program | ExecutionPlan | tuple[Trace, ...]
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from fractions import Fraction
-from itertools import pairwise
+from operator import itemgetter
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,15 +33,14 @@ from topodesign.compiler.frontends.threads import assemble
 from topodesign.compiler.instructions import Kind
 from topodesign.compiler.ir import Program
 from topodesign.compiler.limits import NO_LIMITS, Limits
-from topodesign.plans.transfers import Transfers
+from topodesign.plans.transfers import LocalSum, Transfers
 
 
 def lower_sums(transfers: Transfers, options: Options, limits: Limits = NO_LIMITS) -> Lowering:
     """Lower valid sends and sums, with ``channels`` threadblocks per neighbour."""
     channels, units, ranks = options.channels, transfers.units, transfers.ranks
-    assert transfers.sums is not None  # noqa: S101  for mypy; they are what it is of
-    sums = transfers.sums[:, np.lexsort((transfers.sums[0], transfers.sums[1]))]  # by rank and step
-    blocks = int(sums[2].max()) + 1  # the last is the result
+    sums = sorted(transfers.list_sums(), key=itemgetter(1, 0))  # by rank and step
+    blocks = 1 + max(one.block for one in sums)  # the last is the result
     size = transfers.hi - transfers.lo
     chunks = ranges(transfers.block * units + transfers.lo, size)[1]
     instance, first = np.zeros(len(size), dtype=np.int64), np.append(0, np.cumsum(size))
@@ -50,9 +49,8 @@ def lower_sums(transfers: Transfers, options: Options, limits: Limits = NO_LIMIT
 
     def program(chunks: int | None) -> Program:
         cut = plan.cut(None if chunks is None else chunks // channels * blocks, channels)
-        own, edge = sums.copy(), cut_shards(plan.start, cut.total // channels)[: units + 1] * channels
-        own[4:] = edge[own[4:]]
-        own = own[:, own[4] < own[5]]
+        edge = (cut_shards(plan.start, cut.total // channels)[: units + 1] * channels).tolist()
+        own = [one._replace(lo=edge[one.lo], hi=edge[one.hi]) for one in sums if edge[one.lo] < edge[one.hi]]
         operations = _list_operations(cut.spread(channels), own, limits, ranks, inplace=options.inplace)
         made, used = assemble(operations, 0, limits, chunks=cut.shard, mode="separate")  # no sum is of use later
         return Program(transfers.collective, options.inplace, options.protocol, cut.shard, used, made)
@@ -65,7 +63,7 @@ def lower_sums(transfers: Transfers, options: Options, limits: Limits = NO_LIMIT
     return Lowering(program, cost, units * channels, channels)
 
 
-def _list_operations(plan: Layout, sums: Ints, limits: Limits, ranks: int, *, inplace: bool) -> Operations:
+def _list_operations(plan: Layout, sums: list[LocalSum], limits: Limits, ranks: int, *, inplace: bool) -> Operations:
     """Return the operations of each rank: in every step sends, then what it keeps, then what it adds up.
 
     Each piece of ``plan`` is of one block. What is done within a rank belongs to the threadblock that receives it.
@@ -73,11 +71,11 @@ def _list_operations(plan: Layout, sums: Ints, limits: Limits, ranks: int, *, in
     row, low, size = cut_pieces(np.diff(plan.first), limits.chunks_per_instruction)
     block, at = np.divmod(plan.chunks[plan.first[row] + low], plan.shard)
     step, src, dst, instance = (column[row] for column in (plan.step, plan.src, plan.dst, plan.instance))
-    late = _find_kept((step, src, dst, block, at), sums, ranks)[dst, block]
     last, number = len(plan.start) - 2, np.arange(len(row))
+    late = _find_kept((step, src, dst, block, at), sums, ranks, last + 1)[dst, block]
     begin = SCRATCH + np.tile(plan.start[:-1], (ranks, 1))  # of what each rank has of each block
     begin[np.arange(ranks), np.arange(ranks)] = OUT if inplace else IN
-    steps = np.bincount(np.unique(sums[:2], axis=1)[1], minlength=ranks)
+    steps = np.bincount([rank for _, rank in {one[:2] for one in sums}], minlength=ranks)
     apart = (steps == 1) & inplace  # what is added up must not be where what is sent lies
     begin[~apart, last] = OUT
     stored: dict[tuple[int, int], list[int]] = defaultdict(list)  # pieces by rank and block
@@ -94,11 +92,8 @@ def _list_operations(plan: Layout, sums: Ints, limits: Limits, ranks: int, *, in
         about = NUMBER[kind], step[piece], size[piece], source, target, -1, src[piece], instance[piece]
         rows.append((*order, *about))
 
-    heads = np.flatnonzero(np.any(np.diff(sums[[0, 1, 2, 4, 5]], axis=1, prepend=-1), axis=0)).tolist()
-    for first, end in pairwise([*heads, sums.shape[1]]):
-        now, rank, target, _, lo, hi = sums[:, first].tolist()
+    for now, rank, target, lo, hi, sources in sums:
         begun, done, into = False, list[int](), int(begin[rank, target])
-        sources = sums[3, first:end].tolist()
         comes = [[one for one in fresh[rank, source, now] if lo <= at[one] < hi] for source in sources]
         has = [[one for one in stored[rank, source] if lo <= at[one] < hi and step[one] <= now] for source in sources]
         done = next(pieces for both in zip(comes, has, strict=True) for pieces in both if pieces)
@@ -117,27 +112,29 @@ def _list_operations(plan: Layout, sums: Ints, limits: Limits, ranks: int, *, in
                     add(Kind.REDUCE, piece, now, int(begin[rank, source]) + offset, into + offset)
             begun = begun or bool(turn or arriving)
         stored[rank, target] += done
+    end = max(int(step.max()), *(one.step for one in sums))
     for rank in np.flatnonzero(apart).tolist():
         for piece in stored[rank, last]:
             offset = int(at[piece])
-            add(Kind.COPY, piece, int(sums[0].max()), int(begin[rank, last]) + offset, OUT + offset)
+            add(Kind.COPY, piece, end, int(begin[rank, last]) + offset, OUT + offset)
     source, target = begin[src, block] + at, begin[dst, block] + at
     sends = write(Kind.SEND, (src, step, 1, number), size, (source, -1, dst, -1), instance)
     arrives = write(Kind.RECEIVE, (dst, step, 2, number), size, (-1, target, -1, src), instance)
     return order_operations(ranks, (sends, arrives[:, late], np.array(rows, dtype=np.int64).reshape(-1, 12).T))
 
 
-def _find_kept(pieces: tuple[Ints, ...], sums: Ints, ranks: int) -> NDArray[np.bool_]:
+def _find_kept(pieces: tuple[Ints, ...], sums: list[LocalSum], ranks: int, blocks: int) -> NDArray[np.bool_]:
     """Return which blocks each rank keeps: those that are sent, or not added up as they come.
 
     Of what comes in one message all is kept or nothing.
     """
     step, src, dst, block, at = pieces
-    kept = np.zeros((ranks, max(int(block.max()), int(sums[2].max())) + 1), dtype=bool)
+    kept = np.zeros((ranks, blocks), dtype=bool)
     kept[src, block] = True
     added: dict[tuple[int, ...], list[range]] = defaultdict(list)
-    for now, rank, _, source, lo, hi in sums.T.tolist():
-        added[now, rank, source].append(range(lo, hi))
+    for now, rank, _, lo, hi, sources in sums:
+        for source in sources:
+            added[now, rank, source].append(range(lo, hi))
     for now, rank, of, first in zip(*(column.tolist() for column in (step, dst, block, at)), strict=True):
         if not any(first in span for span in added[now, rank, of]):
             kept[rank, of] = True

@@ -63,10 +63,10 @@ def _list_phases(transfers: Transfers, units: int, views: list[IntArray]) -> Ite
     cells = map(list_cells, *(column.tolist() for column in (transfers.block, transfers.lo, transfers.hi)))
     sent = dict(zip(distinct(transfers.end).tolist(), list_messages(*table, cells), strict=True))
     sums: dict[int, list[_Sums]] = {}
-    for step, rank, block, source, lo, hi in transfers.sums.T.tolist():
+    for step, rank, block, lo, hi, blocks in transfers.list_sums():
         own = sums.setdefault(step, [defaultdict(list) for _ in range(ranks)])[rank]
-        for cell, added in zip(list_cells(block, lo, hi).tolist(), list_cells(source, lo, hi).tolist(), strict=True):
-            own[cell].append(added)
+        added = np.stack([list_cells(one, lo, hi) for one in blocks]).T.tolist()
+        own.update(zip(list_cells(block, lo, hi).tolist(), added, strict=True))
     ends = sorted({*sums, max(sent)})
     parts = [[step for step in sent if low < step <= high] for low, high in pairwise([-1, *ends])]
     need = np.zeros((ranks, units * (last + 1)), dtype=bool)
