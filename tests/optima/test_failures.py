@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+import networkx as nx
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -95,3 +96,10 @@ def test_what_fails_takes_its_shard_along() -> None:
             assert one.bandwidth is None
     with pytest.raises(ParameterError, match="over trees"):
         single_failures(fabric, "all-to-all", shards=sizes)
+
+
+def test_failures_that_cost_the_same_are_in_the_order_of_the_nodes() -> None:
+    graph = nx.random_regular_graph(4, 14, seed=3)  # without symmetry, so that each is a row
+    parts = [one for one in single_failures(graph).parts if one.kind == "node"]
+    assert len(parts) == 14
+    assert parts == sorted(parts, key=lambda one: (-one.lost, int(one.first)))

@@ -149,7 +149,7 @@ def single_failures(
         except (InfeasibleError, TopologyError):
             bandwidth = None
         parts.append(FailedPart(what, names[0], len(names), bandwidth, 1 - (bandwidth or 0) / before))
-    parts.sort(key=lambda one: (-one.lost, one.kind, one.first))
+    parts.sort(key=lambda one: (-one.lost, one.kind))  # those that cost the same stay in the order of the fabric
     return SingleFailures(fabric.name, kind, before, tuple(parts))
 
 
