@@ -252,4 +252,4 @@ def _symmetry(fabric: Fabric, collective: Collective, costs: Mapping[str, int] |
     teams = [one.members(base.vertices, fabric.topology.switches) for one in collective.single]
     base = replace(base, nodes=np.sort(np.concatenate(teams)), teams=tuple(tuple(team.tolist()) for team in teams))
     roots = [one.root for one in collective.single if one.root is not None]
-    return find_symmetry(base, fixed=roots, names=fabric.names)
+    return find_symmetry(base, fixed=roots, topology=fabric.topology)

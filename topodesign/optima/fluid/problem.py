@@ -93,7 +93,7 @@ def problem_of(
     root = collective.root
     scale = math.lcm(1, *(cost.denominator for cost in (costs or {}).values()))
     network = network_of(fabric, {kind: int(cost * scale) for kind, cost in (costs or {}).items()})
-    symmetry = find_symmetry(network, apart=apart, fixed=() if root is None else [root], names=fabric.names)
+    symmetry = find_symmetry(network, apart=apart, fixed=() if root is None else [root], topology=fabric.topology)
     back = network.reverse()
     if collective.like(ALLREDUCE):
         sources = [

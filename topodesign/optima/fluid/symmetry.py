@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import itertools
 import math
-import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -17,11 +16,11 @@ import numpy as np
 from topodesign.optima.fluid.cheapest_tree import Tree
 from topodesign.optima.fluid.network import Network
 from topodesign.topology.automorphisms import find_automorphisms, find_free_group
+from topodesign.topology.shifts import find_shifts
 from topodesign.topology.symmetry import join_orbits, orbits_under
-from topodesign.topology.topology import IntArray
+from topodesign.topology.topology import IntArray, Topology
 
 _TURNS = 6  # images that leave the root where it is, of each tree
-_MAX_WORDS = 5  # before numbers in names, that are looked at
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,7 +31,7 @@ class Symmetry:
     generators: tuple[IntArray, ...]  # permutations p of the vertices: v goes to ``p[v]``
     arcs: tuple[IntArray, ...]  # the same of the arcs
     limits: tuple[IntArray, ...]  # the same of the limits
-    hints: tuple[IntArray, ...] = ()  # more permutations, which may be automorphisms and may make a group that is small
+    topology: Topology | None = None  # whose shifts may be automorphisms, and make a group that is small
 
     @cached_property
     def root_of(self) -> IntArray:
@@ -136,7 +135,9 @@ class Symmetry:
         orbit = np.flatnonzero(self.point_of == self.point_of[point])
         if len(orbit) == 1:
             return {point: np.arange(self.network.vertices)}
-        hints = (hint for hint in self.hints if _images(self.network, hint) is not None)
+        known = None if self.topology is None else find_shifts(self.topology)
+        steps = [] if known is None else known.generators.astype(np.int64)
+        hints = (step for step in steps if _images(self.network, step) is not None)
         _, group = find_free_group(self.generators, orbit, self.network.images, hints=hints)
         return {self.image(point, element): element for element in group} if len(group) == len(orbit) else None
 
@@ -209,47 +210,17 @@ class Images:
 
 
 def find_symmetry(
-    network: Network, *, apart: bool = False, fixed: Iterable[int] = (), names: Sequence[str] = ()
+    network: Network, *, apart: bool = False, fixed: Iterable[int] = (), topology: Topology | None = None
 ) -> Symmetry:
     """Return the automorphisms of a network that fix some vertices.
 
-    Numbers in the names of the vertices suggest automorphisms.
+    Shifts of its ``topology`` make smaller groups of them than a search.
     """
     generators = [] if apart else _find_automorphisms(network, list(fixed))
     moved = [_images(network, generator) for generator in generators]
     kept = [(g, *both) for g, both in zip(generators, moved, strict=True) if both is not None]
     vertices, arcs, limits = zip(*kept, strict=True) if kept else ((), (), ())
-    return Symmetry(network, vertices, arcs, limits, () if apart else tuple(_suggest_permutations(names)))
-
-
-def _suggest_permutations(names: Sequence[str]) -> Iterator[IntArray]:
-    """Yield permutations that follow numbers in names, such as boxes or rails."""
-    parts = [re.findall(r"[^0-9]+|[0-9]+", name) for name in names]
-    place = {name: at for at, name in enumerate(names)}
-    counts: dict[str, int] = {}
-    for part in parts:
-        for word, number in itertools.pairwise(part):
-            if number.isdecimal():
-                counts[word.strip("/")] = max(counts.get(word.strip("/"), 0), int(number) + 1)
-    if not 0 < len(counts) <= _MAX_WORDS:
-        return
-    steps = {word: [s for s in (0, 1, 2, -1) if abs(s) < count] for word, count in counts.items()}
-    for chosen in itertools.product(*steps.values()):
-        step = dict(zip(counts, chosen, strict=True))
-
-        def image(part: list[str], step: dict[str, int] = step) -> str:
-            words = [part[0]]
-            for word, number in itertools.pairwise(part):
-                key = word.strip("/")
-                by = step[key] if number.isdecimal() else 0
-                # -1 stands for the neighbour in a pair
-                moved = int(number) ^ 1 if by < 0 else (int(number) + by) % counts[key] if by else None
-                words.append(number if moved is None else str(moved))
-            return "".join(words)
-
-        order = [place.get(image(part), -1) for part in parts]
-        if any(chosen) and sorted(order) == list(range(len(names))):
-            yield np.array(order, dtype=np.int64)
+    return Symmetry(network, vertices, arcs, limits, None if apart else topology)
 
 
 def _find_automorphisms(network: Network, fixed: list[int]) -> list[IntArray]:
