@@ -22,6 +22,7 @@ from topodesign.base.errors import FileFormatError, ParameterError
 from topodesign.base.tables import read_fixed_columns
 from topodesign.base.text_files import naming, read_text
 from topodesign.base.wording import count_noun
+from topodesign.collectives import Collective
 from topodesign.fabrics.fabric import Fabric
 from topodesign.fabrics.part import nodes_named
 
@@ -73,6 +74,18 @@ def as_groups(fabric: Fabric, value: Groups, placement: Placement | None = None)
         else:
             raise ParameterError(f"a group is a list of nodes, not {one!r:.60}")
     return tuple(groups)
+
+
+def group_collective(
+    fabric: Fabric,
+    collective: Collective,
+    group: Groups,
+    placement: Placement | None = None,
+    root: str | int | Iterable[str | int] | None = None,
+) -> Collective:
+    """Return a collective in the groups that are named, each with its root; errors name nodes."""
+    groups = as_groups(fabric, group, placement)
+    return collective.within(groups, None if root is None else roots_of(fabric, root, groups), fabric.names)
 
 
 def along(

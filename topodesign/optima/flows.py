@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -199,14 +200,21 @@ def best_flow(
         team = collective.teams(nodes, topology.switches)
         allowed = team[sources][:, None] == team
         allowed[:, list(topology.switches)] = True
-    try:
+    hint = " over its own group; --forward lets them send through other nodes" if inside else ""
+    with naming_ends(fabric, hint, turned=collective.like(GATHER)):
         return demand_flow(
             topology, sources, demand, prices.tolist() if costs else None, allowed=allowed, limits=limits
         )
+
+
+@contextlib.contextmanager
+def naming_ends(fabric: Fabric, hint: str = "", *, turned: bool = False) -> Iterator[None]:
+    """Name the ends of a flow that has no way; ``turned``: it was looked for backwards."""
+    try:
+        yield
     except UnreachableError as error:
-        ends = (error.goal, error.source) if collective.like(GATHER) else (error.source, error.goal)
+        ends = (error.goal, error.source) if turned else (error.source, error.goal)
         source, goal = (fabric.names[end] for end in ends)
-        hint = " over its own group; --forward lets them send through other nodes" if inside else ""
         raise InfeasibleError(f"no collective exists: there is no way from {source} to {goal}{hint}") from None
 
 
@@ -235,8 +243,5 @@ def fabric_limits(fabric: Fabric, place: IntArray | None = None) -> list[Limit]:
 
 def traffic_on(fabric: Fabric, demand: IntArray, *, most: int = FEW_COLUMNS) -> TrafficTime:
     """Return :func:`traffic_time` on a fabric, with named errors."""
-    try:
+    with naming_ends(fabric):
         return traffic_time(fabric.topology, demand, limits=fabric_limits(fabric), most=most)
-    except UnreachableError as error:
-        names = fabric.names
-        raise InfeasibleError(f"{names[error.goal]} cannot be reached from {names[error.source]}") from None

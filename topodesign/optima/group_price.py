@@ -18,7 +18,7 @@ from topodesign.base.records import Result
 from topodesign.base.units import format_factor
 from topodesign.collectives import Collective, as_collective
 from topodesign.fabrics.fabric import Fabric
-from topodesign.fabrics.groups import Groups, Placement, as_groups, roots_of
+from topodesign.fabrics.groups import Groups, Placement, group_collective
 from topodesign.fabrics.part import Others, Some, select_part
 from topodesign.fabrics.places import PlaceLike, as_fabric, as_place, plain_fabric
 from topodesign.optima.flows import FLOWS, best_flow
@@ -179,13 +179,12 @@ def price_groups(
     as_choice("others", others, ("vanish", "forward"))
     where = as_place(place)
     fabric = select_part(as_fabric(where), without=without)
-    groups = as_groups(fabric, group, placement) or (tuple(fabric.compute),)
     wanted = as_collective(collective)
     if not wanted.like(*TREE_COLLECTIVES, *FLOWS):
         known = ", ".join(map(str, (*TREE_COLLECTIVES, *FLOWS)))
         raise InfeasibleError(f"{wanted} in groups has no price; {known} have")
     wanted.check_root(root)
-    done = wanted.within(groups, None if root is None else roots_of(fabric, root, groups), fabric.names)
+    done = group_collective(fabric, wanted, [fabric.compute] if group in ((), []) else group, placement, root)
     done.members(fabric.topology.nodes, fabric.topology.switches)
     price = _of_allreduce(fabric, done, others) if len(done.parts) > 1 else _of_one_phase(fabric, done, others)
     return price if isinstance(where, Fabric) else _over_all_ports(price, where.degree)

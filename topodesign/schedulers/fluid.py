@@ -18,12 +18,12 @@ from typing import NamedTuple
 import numpy as np
 
 from topodesign.base.claims import Claim, Of, Scope
-from topodesign.base.errors import InfeasibleError, ParameterError, TooLargeError
+from topodesign.base.errors import ParameterError, TooLargeError
 from topodesign.collectives import ALL_TO_ALL, ALLGATHER, GATHER, REDUCE_SCATTER, Collective
 from topodesign.fabrics.fabric import Fabric
 from topodesign.fabrics.node_values import as_shards
 from topodesign.fabrics.part import compute_node, select_part
-from topodesign.optima.flows import FLOWS, best_flow, fabric_limits
+from topodesign.optima.flows import FLOWS, best_flow, fabric_limits, naming_ends
 from topodesign.optima.fluid.packing import packing
 from topodesign.plans.build import build_paths
 from topodesign.plans.chunk_ops import MAX_WEIGHT, TREE_COLLECTIVES
@@ -32,7 +32,7 @@ from topodesign.plans.measure import flow_claim
 from topodesign.plans.plan import Plan
 from topodesign.pricing.traffic_matrix import as_demand
 from topodesign.schedulers.method import Method, Request, fabric_root, spec_of
-from topodesign.solve.flows.program import DemandFlow, UnreachableError, demand_flow
+from topodesign.solve.flows.program import DemandFlow, demand_flow
 
 
 def _make(request: Request) -> list[Plan]:
@@ -59,11 +59,8 @@ def _uneven(request: Request, fabric: Fabric, collective: Collective) -> Plan:
         )
     demand = as_demand(request.shards, fabric).amounts
     sources = np.flatnonzero(demand.any(axis=1))
-    try:
+    with naming_ends(fabric):
         flow = demand_flow(fabric.topology, sources, demand[sources], limits=fabric_limits(fabric))
-    except UnreachableError as error:
-        ends = fabric.names[error.source], fabric.names[error.goal]
-        raise InfeasibleError(f"no collective exists: there is no way from {ends[0]} to {ends[1]}") from None
     paths, whole = flow.paths()
     common = math.gcd(whole, *(part for *_, part in paths))
     if max(part for *_, part in paths) // common > MAX_WEIGHT:

@@ -17,7 +17,7 @@ from topodesign.base.options import with_fields
 from topodesign.base.units import Quantity, as_size
 from topodesign.collectives import ALLREDUCE, Collective
 from topodesign.fabrics.fabric import NODE_BANDWIDTH, OWN_LATENCIES, Fabric
-from topodesign.fabrics.groups import as_groups, roots_of
+from topodesign.fabrics.groups import group_collective
 from topodesign.fabrics.node_values import as_ready
 from topodesign.fabrics.part import as_names, select_nodes, select_part
 from topodesign.fabrics.places import PlaceLike, as_fabric, as_place, get_preset_name, plain_fabric
@@ -83,11 +83,9 @@ class Request:
         if self.placement is not None and self.group in ("", ()):
             raise ParameterError("a placement is of ranks in groups; say these with --group SHAPE:AXIS")
         if self.group not in ("", ()):
-            groups = as_groups(self.called, self.group, self.placement)
-            roots = None if self.root is None else roots_of(self.called, self.root, groups)
-            if collective.rooted and roots is None:
+            if collective.rooted and self.root is None:
                 raise ParameterError(f"{collective} requires a root in each group; use --root A,B,... or put it first")
-            return collective.within(groups, roots, self.called.names)
+            return group_collective(self.called, collective, self.group, self.placement, self.root)
         if collective.groups is not None:
             return collective
         if self.only:

@@ -20,7 +20,7 @@ from topodesign.base.errors import ParameterError
 from topodesign.base.units import format_time
 from topodesign.collectives import Collective
 from topodesign.fabrics.fabric import Fabric
-from topodesign.fabrics.groups import as_groups, roots_of
+from topodesign.fabrics.groups import group_collective
 from topodesign.fabrics.traffic import Stream, as_streams
 from topodesign.plans.flow import Flow, Flows
 from topodesign.plans.flow_ops import join_links
@@ -110,20 +110,18 @@ def _tenants(request: Request, place: Topology | Fabric, units: int) -> list[_Te
 
 def _collectives(fabric: Fabric, stream: Stream) -> list[tuple[Stream, Collective]]:
     """Return a stream as collectives, one per group size."""
-    groups = as_groups(fabric, stream.group)
-    roots = None if stream.root is None else roots_of(fabric, stream.root, groups)
     collective = stream.collective
-    if collective.rooted and roots is None:
+    if collective.rooted and stream.root is None:
         raise ParameterError(f"{collective} requires a root; write it as GROUP={collective}:ROOT")
-    collective.within(groups, roots, fabric.names)  # says what is wrong with them
-    if len(groups) == 1 and len(groups[0]) == len(fabric.compute):
-        return [(stream, collective if roots is None else collective.at(roots[0]))]
-    made = []
-    for size in dict.fromkeys(map(len, groups)):
-        those = [at for at, group in enumerate(groups) if len(group) == size]
-        chosen = None if roots is None else [roots[at] for at in those]
-        made.append((stream, collective.within([groups[at] for at in those], chosen)))
-    return made
+    single = group_collective(fabric, collective, stream.group, root=stream.root).single
+    if len(single[0].group or ()) == len(fabric.compute):
+        return [(stream, collective.at(single[0].root))]
+    by_size: dict[int, list[Collective]] = {}
+    for one in single:
+        by_size.setdefault(len(one.group or ()), []).append(one)
+    roots = [[one.root for one in those if one.root is not None] or None for those in by_size.values()]
+    groups = [[one.group or () for one in those] for those in by_size.values()]
+    return [(stream, collective.within(some, chosen)) for some, chosen in zip(groups, roots, strict=True)]
 
 
 def _make_stream(request: Request, tenant: _Tenant, wires: Network, units: int, number: int = 0) -> BoundedSends:

@@ -11,7 +11,7 @@ nothing, leaves any node where it is.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Any
@@ -150,6 +150,14 @@ def _digits(count: int) -> list[tuple[int, int]]:
     parts = [one for one in range(1, count + 1) if count % one == 0]
     pairs = [(place, values) for values in parts[1:] for place in parts if count % (place * values) == 0]
     return sorted(pairs, key=lambda pair: (-pair[1], -pair[0]))
+
+
+def iterate_rotations(count: int, some: IntArray) -> Iterator[IntArray]:
+    """Yield permutations of ``count`` vertices that add one to a digit of some of them, by their order."""
+    for place, values in _digits(len(some)):
+        order = np.arange(count)
+        order[some] = some[_rotate_digit(len(some), place, values)]
+        yield order
 
 
 def _rotate_digit(count: int, place: int, values: int) -> IntArray:

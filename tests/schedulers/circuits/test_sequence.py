@@ -15,7 +15,7 @@ from topodesign import simulate, verify
 from topodesign.collectives import ALL_TO_ALL, ALLGATHER, ALLREDUCE, REDUCE_SCATTER, Collective
 from topodesign.schedulers.circuits import kernels
 from topodesign.schedulers.circuits.bounds import Room, Work, bound
-from topodesign.schedulers.circuits.published import Option, copying, extend_pairs, iterate_published, make_plan
+from topodesign.schedulers.circuits.published import Contender, copying, extend_pairs, iterate_published, make_plan
 from topodesign.schedulers.circuits.reconfigure import reconfigure
 from topodesign.schedulers.circuits.search import groups, search
 from topodesign.schedulers.circuits.sequence import Sequence, circuits_of, exchange, sequence_plan, spreading
@@ -135,7 +135,7 @@ def test_the_fastest_of_all_choices_is_taken(collective: Collective, delay: int)
     options = [list(options_of(Room(len(team), 1, False), collective, planes=False)) for team in teams]
     done = collective.within(teams)
 
-    def time(chosen: tuple[Option, ...]) -> Fraction:
+    def time(chosen: tuple[Contender, ...]) -> Fraction:
         plan = in_groups(chosen, done, 10)
         timed = replace(plan.flow, circuits=plan.flow.switching._replace(delay=work.delay))
         size = work.second * 10**9  # bytes of M, at 8 Gbps

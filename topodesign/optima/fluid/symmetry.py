@@ -16,7 +16,7 @@ import numpy as np
 from topodesign.optima.fluid.cheapest_tree import Tree
 from topodesign.optima.fluid.network import Network
 from topodesign.topology.automorphisms import find_automorphisms, find_free_group
-from topodesign.topology.shifts import find_shifts
+from topodesign.topology.shifts import find_shifts, iterate_rotations
 from topodesign.topology.symmetry import join_orbits, orbits_under
 from topodesign.topology.topology import IntArray, Topology
 
@@ -136,7 +136,9 @@ class Symmetry:
         if len(orbit) == 1:
             return {point: np.arange(self.network.vertices)}
         known = None if self.topology is None else find_shifts(self.topology)
-        steps = [] if known is None else known.generators.astype(np.int64)
+        steps = [] if known is None else list(known.generators.astype(np.int64))
+        alone = np.unique(orbit // max(1, len(self.network.teams)))  # such as switches that all nodes have links to
+        steps += iterate_rotations(self.network.vertices, alone)
         hints = (step for step in steps if _images(self.network, step) is not None)
         _, group = find_free_group(self.generators, orbit, self.network.images, hints=hints)
         return {self.image(point, element): element for element in group} if len(group) == len(orbit) else None

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from topodesign.base.declared import Declared, key
 from topodesign.base.errors import TopodesignError
 from topodesign.collectives import ALL_TO_ALL, ALLGATHER, Collective
 from topodesign.plans.build import build_steps
@@ -48,15 +49,36 @@ Half = list[list[Fraction]]
 
 
 @dataclass(frozen=True, eq=False)
-class Option:
-    """Candidate plan of a group.
+class Contender(Declared):
+    """Verified plan, of a group or of all."""
 
-    * ``name``, ``source``: what it is called, and where such plans are published; empty for what is found here.
-    """
+    name: str  # what it is called
+    source: str | None  # where such plans are published; null where nothing is
+    plan: Plan  # the plan itself
+    time: Fraction = Fraction(0)  # seconds, as ``simulate`` tells, once that is known
 
-    name: str
-    source: str
-    plan: Plan
+    KEYS = (
+        "name source",
+        key("steps", "Communication steps."),
+        key("bandwidth", "Its y: sending takes y * M/B."),
+        key("changes", "How often circuits change."),
+        key("time_s=float(time)", "Seconds, rounded."),
+    )
+
+    @property
+    def steps(self) -> int:
+        """Communication steps."""
+        return int(self.plan.claim["steps"])
+
+    @property
+    def bandwidth(self) -> Fraction:
+        """Bandwidth factor y."""
+        return self.plan.claim["bandwidth"]
+
+    @property
+    def changes(self) -> int:
+        """Number of changes of circuits."""
+        return int(self.plan.claim["changes"])
 
     @cached_property
     def moved(self) -> Flow:
@@ -82,7 +104,7 @@ class Option:
         return found
 
 
-def in_turn(one: Option, degree: int) -> Option | None:
+def in_turn(one: Contender, degree: int) -> Contender | None:
     """Return the plan on two planes whose phases alternate.
 
     Each plane has half of the ``degree`` ports, so that one changes while the other sends. The result is None if the
@@ -95,9 +117,9 @@ def in_turn(one: Option, degree: int) -> Option | None:
     return option(f"planes in turn, {one.name}", one.source, plan)
 
 
-def option(name: str, source: str, plan: Plan) -> Option:
-    """Return an option with a plan confirmed by block replay."""
-    return Option(name, source, right(plan, name))
+def option(name: str, source: str | None, plan: Plan) -> Contender:
+    """Return a contender with a plan confirmed by block replay."""
+    return Contender(name, source, right(plan, name))
 
 
 def on_ports(plan: Plan, degree: int, shift: IntArray | int = 0) -> Plan:
@@ -127,7 +149,7 @@ def make_plan(sequence: Sequence, collective: Collective, method: str, units: in
     return None if ways is None else sequence_plan(ways, collective, method)
 
 
-def iterate_published(nodes: int, degree: int, collective: Collective, *, duplex: bool) -> Iterator[Option]:
+def iterate_published(nodes: int, degree: int, collective: Collective, *, duplex: bool) -> Iterator[Contender]:
     """Yield published plans and the best known static topologies."""
     dark, units = spare(nodes, degree, duplex=duplex), 1 if degree == 1 else 2
     for name, source, sequence in _schemes(nodes, degree - dark, duplex=duplex):
@@ -139,7 +161,7 @@ def iterate_published(nodes: int, degree: int, collective: Collective, *, duplex
         plan = None if inner is None else extend_pairs(inner, collective)
         if plan is not None:
             yield option(f"one beside, {name}", source, plan)
-    yield option("direct circuits", "", _direct(nodes, degree, collective, duplex=duplex))
+    yield option("direct circuits", None, _direct(nodes, degree, collective, duplex=duplex))
     yield from static(nodes, degree, collective, duplex=duplex)
 
 
@@ -283,7 +305,7 @@ def _direct(nodes: int, degree: int, collective: Collective, *, duplex: bool) ->
     )
 
 
-def static(nodes: int, degree: int, collective: Collective, *, duplex: bool) -> Iterator[Option]:
+def static(nodes: int, degree: int, collective: Collective, *, duplex: bool) -> Iterator[Contender]:
     """Yield the best known plans of static topologies.
 
     The topologies are catalog entries and rings.
@@ -302,4 +324,4 @@ def static(nodes: int, degree: int, collective: Collective, *, duplex: bool) -> 
         if topology.degree <= degree and rounds.steps:
             circuits, counts = [circuits_of(topology, duplex=duplex)], np.array([rounds.steps])
             plan = plan_of(rounds, circuits, counts, degree, duplex=duplex, method="static", note=text)
-            yield option(f"static {text}", "", plan)
+            yield option(f"static {text}", None, plan)

@@ -35,7 +35,7 @@ from topodesign.fabrics.places import as_fabric
 from topodesign.plans.plan import Plan
 from topodesign.plans.time.simulate import simulate
 from topodesign.schedulers.circuits.bounds import Room, Work, bound
-from topodesign.schedulers.circuits.published import Option
+from topodesign.schedulers.circuits.published import Contender
 from topodesign.schedulers.circuits.search import search
 from topodesign.schedulers.circuits.together import iterate_groups, options_of
 from topodesign.topology.files import write_links
@@ -47,39 +47,6 @@ DARK = ("all", "moved")
 MAX_NODES, MAX_DEGREE = 256, 16
 FOUND = "found by search"
 _LONGEST = 35  # letters of a name in a table
-
-
-@dataclass(frozen=True)
-class Contender(Declared):
-    """Verified plan."""
-
-    name: str  # what it is called
-    source: str | None  # where such plans are published; null where nothing is
-    plan: Plan  # the plan itself
-    time: Fraction  # seconds, as ``simulate`` tells
-
-    KEYS = (
-        "name source",
-        key("steps", "Communication steps."),
-        key("bandwidth", "Its y: sending takes y * M/B."),
-        key("changes", "How often circuits change."),
-        key("time_s=float(time)", "Seconds, rounded."),
-    )
-
-    @property
-    def steps(self) -> int:
-        """Communication steps."""
-        return int(self.plan.claim["steps"])
-
-    @property
-    def bandwidth(self) -> Fraction:
-        """Bandwidth factor y."""
-        return self.plan.claim["bandwidth"]
-
-    @property
-    def changes(self) -> int:
-        """Number of changes of circuits."""
-        return int(self.plan.claim["changes"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,7 +249,7 @@ def reconfigure(
     work = Work(as_time(alpha, latency=True), 8 * amount / rate, as_time(delay))
     least, topologies = bound(rooms, what, work, moving=moving)
 
-    def timed(one: Option) -> Contender:
+    def timed(one: Contender) -> Contender:
         circuits = one.moved.switching._replace(delay=work.delay, moving=moving)
         now = replace(one.plan, movement=replace(one.moved, circuits=circuits))
         if moving:
@@ -290,15 +257,15 @@ def reconfigure(
         else:  # which is the same, and quicker; tests hold one against the other
             claim = one.plan.claim
             time = work.time(int(claim["steps"]), claim["bandwidth"], int(claim["changes"]))
-        return Contender(one.name, one.source or None, now, time)
+        return replace(one, plan=now, time=time)
 
-    choices: list[list[Option]] = []
+    choices: list[list[Contender]] = []
     for at, room in enumerate(rooms):
         share = part(progress, at / len(rooms), (at + 1) / len(rooms))
         some = list(options_of(room, what, planes=moving))
         fastest = min(timed(one).time for one in some)
         found = search(room, what, work, fastest, progress=share)
-        choices.append([*some, *(Option(FOUND, "", plan) for plan in found[-1:])])
+        choices.append([*some, *(Contender(FOUND, None, plan) for plan in found[-1:])])
     known = [timed(one) for one in (iterate_groups(choices, done, whole, work) if teams else choices[0])]
     order = sorted(known, key=lambda one: (one.time, one.changes, one.name != FOUND, one.name))
     return Reconfiguration(

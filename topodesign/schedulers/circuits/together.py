@@ -25,7 +25,7 @@ from topodesign.plans.measure import flow_claim
 from topodesign.plans.plan import Plan
 from topodesign.plans.step_ops import unfold_steps
 from topodesign.schedulers.circuits.bounds import Room, Work
-from topodesign.schedulers.circuits.published import Half, Option, in_turn, iterate_published
+from topodesign.schedulers.circuits.published import Contender, Half, in_turn, iterate_published
 from topodesign.schedulers.circuits.sequence import over_circuits, right
 from topodesign.topology.topology import IntArray
 
@@ -33,7 +33,7 @@ _MAX_WAYS = 4096  # to choose a plan for each size that are tried
 _MAX_PARTS = 24  # of a unit, that is spread over phases
 
 
-def options_of(room: Room, collective: Collective, *, planes: bool) -> Iterator[Option]:
+def options_of(room: Room, collective: Collective, *, planes: bool) -> Iterator[Contender]:
     """Yield the known plans for groups of one size.
 
     With ``planes`` it includes plans on two alternating planes.
@@ -45,11 +45,11 @@ def options_of(room: Room, collective: Collective, *, planes: bool) -> Iterator[
 
 
 @cache
-def _list_known(room: Room, collective: Collective) -> list[Option]:
+def _list_known(room: Room, collective: Collective) -> list[Contender]:
     return list(iterate_published(room.nodes, room.degree, collective, duplex=room.duplex))
 
 
-def combine_groups(options: Sequence[Sequence[Option]], work: Work) -> list[tuple[Option, ...]]:
+def combine_groups(options: Sequence[Sequence[Contender]], work: Work) -> list[tuple[Contender, ...]]:
     """Return combinations of plans for concurrent groups.
 
     These are the fastest overall, the fastest without changes, and those with one plan name for all sizes.
@@ -57,10 +57,10 @@ def combine_groups(options: Sequence[Sequence[Option]], work: Work) -> list[tupl
     All ways to choose are tried; of many sizes those among what is fastest alone.
     """
 
-    def time(chosen: Sequence[Option]) -> Fraction:
+    def time(chosen: Sequence[Contender]) -> Fraction:
         return _time(chosen, work)
 
-    def fastest(among: Sequence[Sequence[Option]]) -> list[tuple[Option, ...]]:
+    def fastest(among: Sequence[Sequence[Contender]]) -> list[tuple[Contender, ...]]:
         most = max(1, int(_MAX_WAYS ** (1 / len(among))))
         few = [sorted(some, key=lambda one: time([one]))[:most] for some in among]
         return [min(product(*few), key=time)] if all(few) else []
@@ -72,7 +72,7 @@ def combine_groups(options: Sequence[Sequence[Option]], work: Work) -> list[tupl
     return [_spread_groups(one, work) for one in every]
 
 
-def _time(chosen: Sequence[Option], work: Work) -> Fraction:
+def _time(chosen: Sequence[Contender], work: Work) -> Fraction:
     """Return the time of concurrent groups with chosen options."""
     steps, factor, changes = 0, Fraction(0), 0
     for half in range(2):
@@ -81,7 +81,7 @@ def _time(chosen: Sequence[Option], work: Work) -> Fraction:
     return work.time(steps, factor, changes)
 
 
-def _spread_groups(chosen: tuple[Option, ...], work: Work) -> tuple[Option, ...]:
+def _spread_groups(chosen: tuple[Contender, ...], work: Work) -> tuple[Contender, ...]:
     """Spread early groups over the phases of others if faster."""
     for half in range(2):
         for at, one in enumerate(chosen):
@@ -106,7 +106,7 @@ def _spread_groups(chosen: tuple[Option, ...], work: Work) -> tuple[Option, ...]
     return chosen
 
 
-def _repeat_outer(one: Option, half: int, shares: Sequence[Sequence[Fraction]]) -> Option:
+def _repeat_outer(one: Contender, half: int, shares: Sequence[Sequence[Fraction]]) -> Contender:
     """Return the plan with a half's outermost steps repeated.
 
     ``shares``: of every unit, what is sent each time: for the phases of one topology, outwards, those of its turns.
@@ -145,12 +145,12 @@ def _repeat_outer(one: Option, half: int, shares: Sequence[Sequence[Fraction]]) 
     changing = Circuits.of(circuits, first, ports=before.ports, duplex=before.duplex)
     other = over_circuits(made, changing)
     plan = replace(one.plan, place=other.place, movement=other, claim=flow_claim(other))
-    return Option(one.name, one.source, right(plan))
+    return Contender(one.name, one.source, right(plan))
 
 
 def iterate_groups(
-    options: Sequence[Sequence[Option]], collective: Collective, nodes: int, work: Work
-) -> Iterator[Option]:
+    options: Sequence[Sequence[Contender]], collective: Collective, nodes: int, work: Work
+) -> Iterator[Contender]:
     """Yield plans of groups, given options for each size.
 
     Sizes are in ascending order.
@@ -160,8 +160,8 @@ def iterate_groups(
         of_size = dict(zip(sorted(set(teams)), chosen, strict=True))
         names = list(dict.fromkeys(one.name for one in chosen))
         name = names[0] if len(names) == 1 else "; ".join(f"{size}: {one.name}" for size, one in of_size.items())
-        source = chosen[0].source if len(names) == 1 else ""
-        yield Option(name, source, in_groups([of_size[size] for size in teams], collective, nodes))
+        source = chosen[0].source if len(names) == 1 else None
+        yield Contender(name, source, in_groups([of_size[size] for size in teams], collective, nodes))
 
 
 def common(halves: Sequence[Half]) -> tuple[list[int], list[Fraction]]:
@@ -174,7 +174,7 @@ def common(halves: Sequence[Half]) -> tuple[list[int], list[Fraction]]:
     return counts, levels
 
 
-def in_groups(chosen: Sequence[Option], collective: Collective, nodes: int) -> Plan:
+def in_groups(chosen: Sequence[Contender], collective: Collective, nodes: int) -> Plan:
     """Return the plan of concurrent groups with chosen options.
 
     Their circuits change together.
