@@ -115,7 +115,7 @@ def test_what_is_wrong_is_said(options: dict[str, Any], words: str) -> None:
 def test_errors_name_nodes(group: list[list[int]], root: list[int] | None, words: str) -> None:
     for ask in (price_groups, schedule):
         with pytest.raises(ParameterError, match=words):
-            ask(  # type: ignore[operator]
+            ask(
                 "dgx_a100(2)",
                 "allgather" if root is None else "broadcast",
                 group=group,

@@ -26,7 +26,8 @@ from topodesign.plans.flow import Circuits
 from topodesign.plans.plan import Plan
 from topodesign.plans.step_ops import unfold_steps
 from topodesign.plans.time.simulate import simulate
-from topodesign.schedulers.circuits.reconfigure import Contender, Reconfiguration, claim_time
+from topodesign.schedulers.circuits.published import Contender
+from topodesign.schedulers.circuits.reconfigure import Reconfiguration, claim_time
 from topodesign.schedulers.circuits.sequence import PhaseRows, over_circuits, right
 from topodesign.topology.topology import Topology
 from topodesign.wiring.change.change import fewest_moves
