@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.floors import reached
-from tests.samples.schedules import COLLECTIVES, valid, with_columns
+from tests.samples.schedules import COLLECTIVES, flow_columns, valid, with_columns
 from tests.samples.timed import on_clock
 from topodesign import build, schedule, verify
 from topodesign.base.errors import InfeasibleError, ScheduleError, TooLargeError, TopodesignError
@@ -175,7 +175,7 @@ DAMAGED = PLANS[:4] + PLANS[8:11] + [PLANS[12], PLANS[13]]
 def test_what_the_verifier_accepts_is_right(case: tuple[str, str, dict[str, Any]], data: st.DataObject) -> None:
     """Plans of every kind with a number changed: run or refused with words, and right if the verifier says so."""
     plan = schedule(case[0], case[1], **case[2])
-    columns = {name: column for name, column in plan.movement.columns().items() if len(column)}
+    columns = flow_columns(plan.flow)
     name = data.draw(st.sampled_from(sorted(columns)))
     column = columns[name].copy()
     at, other = (data.draw(st.integers(0, len(column) - 1)) for _ in range(2))

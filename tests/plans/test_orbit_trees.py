@@ -22,10 +22,10 @@ from topodesign.base.memory import VARIABLE
 from topodesign.base.units import parse_size
 from topodesign.collectives import ALLGATHER, BROADCAST
 from topodesign.optima.forest import schedule as made
-from topodesign.plans.measure import compute_claim
 from topodesign.plans.plan import Plan
 from topodesign.plans.plan_ops import relabel_plan
 from topodesign.plans.time.chunks import OwnLinks, PipelineSimulation, simulate_chunks
+from topodesign.plans.time.models import compute_claim
 from topodesign.schedulers.scheduling import schedule
 
 SPECS = ("dgx_a100(2)", "dgx_a100(4)", "mi250(4)", "mi250(8)", "dgx_h100(3)")

@@ -29,7 +29,7 @@ def test_records_are_the_sends() -> None:
     plan = rounds_plan()
     records = plan.to_records()
     assert len(records) == len(plan.movement)
-    assert [row["src"] for row in records] == plan.movement.columns()["src"].tolist()
+    assert [row["src"] for row in records] == plan.flow.src.tolist()
     for kind in PLANS.values():
         assert kind().to_records()[0].keys() == kind().movement.table().keys()
     assert len(trees_plan().to_records()) == len(trees_plan().movement)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.samples.schedules import COLLECTIVES, COLUMNS, Collective, from_columns
+from tests.samples.schedules import COLLECTIVES, COLUMNS, Collective, flow_columns, from_columns
 from topodesign.base.errors import ScheduleError
 from topodesign.collectives import COLLECTIVES as VALUES
 from topodesign.plans.flow import Flow
@@ -94,7 +94,7 @@ def test_schedule_is_frozen() -> None:
     schedule = make()
     with pytest.raises(dataclasses.FrozenInstanceError):
         schedule.steps = 5  # type: ignore[misc]
-    for column in schedule.columns().values():
+    for column in flow_columns(schedule).values():
         with pytest.raises(ValueError, match="read-only"):
             column[0] = 1
 

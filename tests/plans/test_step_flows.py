@@ -14,9 +14,10 @@ from topodesign.base.errors import InfeasibleError, ScheduleError
 from topodesign.cli.main import run
 from topodesign.plans.files import load_plan, save_plan
 from topodesign.plans.flow_ops import concatenate, reverse
-from topodesign.plans.measure import compute_claim, cost_claim, cost_of
+from topodesign.plans.measure import cost_claim, cost_of
 from topodesign.plans.plan import Plan
 from topodesign.plans.step_ops import unfold
+from topodesign.plans.time.models import compute_claim
 from topodesign.plans.time.simulate import simulate
 from topodesign.plans.verify.plans import verify
 from topodesign.report.scheduled import make_report

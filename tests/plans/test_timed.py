@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.floors import reached
-from tests.samples.schedules import COLLECTIVES, Collective, make
+from tests.samples.schedules import COLLECTIVES, Collective, flow_columns, make
 from tests.samples.timed import changed, on_clock, timed_sample
 from tests.samples.verdicts import verify_rounds, verify_timed
 from topodesign.base.errors import FileFormatError, InfeasibleError, ParameterError, ScheduleError, TooLargeError
@@ -142,7 +142,7 @@ def test_ticks_are_exact() -> None:
 
 def test_the_form_is_checked_and_arrays_do_not_change() -> None:
     topology, _, timed, _ = timed_sample(np.random.default_rng(3), "allgather")
-    assert not any(column.flags.writeable for column in timed.columns().values())
+    assert not any(column.flags.writeable for column in flow_columns(timed).values())
     assert timed == timed.some(np.arange(len(timed)))
     assert hash(timed) == hash(timed.some(np.arange(len(timed))))
     assert timed.fits(topology)

@@ -7,11 +7,12 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from topodesign.collectives import Collective as Value
 from topodesign.collectives import as_collective
 from topodesign.plans.build import build_steps
-from topodesign.plans.flow import Flow
+from topodesign.plans.flow import PIECES, SENDS, Flow
 from topodesign.topology.topology import Topology
 
 Collective = str
@@ -126,3 +127,8 @@ def valid(random: Random, collective: Collective) -> tuple[Topology, Flow]:
     mixed = [rows[i] for i in random.permutation(len(rows))]
     made = make(collective, nodes, units, mixed, steps=steps, reduce_steps=middle)
     return topology, made.having(place=topology)
+
+
+def flow_columns(flow: Flow) -> dict[str, NDArray[Any]]:
+    """Return the columns of pieces and sends by name."""
+    return {name: getattr(flow, name) for name in (*PIECES, *SENDS)}

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.samples.schedules import Collective, Random, valid
+from tests.samples.schedules import Collective, Random, flow_columns, valid
 from topodesign.plans.flow import Flow
 from topodesign.plans.time.ticks import time_rounds
 from topodesign.topology.link_table import LinkTable
@@ -43,7 +43,7 @@ def changed(timed: Flow, name: str, row: int, value: int) -> Flow:
 
 def joined(timed: Flow, more: Flow) -> Flow:
     """Return the sends of two flows together, each with a piece of its own."""
-    columns = {name: np.concatenate((column, getattr(more, name))) for name, column in timed.columns().items()}
+    columns = {name: np.concatenate((column, getattr(more, name))) for name, column in flow_columns(timed).items()}
     return timed.having(**columns | {"piece": np.arange(len(timed) + len(more))})
 
 

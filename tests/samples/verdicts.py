@@ -25,6 +25,11 @@ def verify_rounds(topology: Topology, moved: Flow | Flows, claim: Cost | None = 
     return replace(found, problems=(*found.problems, *(["another cost is claimed"] if wrong else [])))
 
 
+def replay_rounds(rounds: Flow) -> Verdict:
+    """Return the verdict on steps over their own links."""
+    return verify_rounds(rounds.topology, rounds)
+
+
 def verify_timed(
     topology: Topology, timed: Flow, claim: Fraction | None = None, *, multicast: Collection[int] = ()
 ) -> Verdict:

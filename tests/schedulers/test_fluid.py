@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from tests.optima.fluid.samples import random_fabric
-from tests.samples.verdicts import verify_rounds
+from tests.samples.verdicts import replay_rounds
 from topodesign.base.errors import InfeasibleError, ParameterError
 from topodesign.cli.main import run
 from topodesign.compiler.compilation import compile_plan
@@ -43,7 +43,7 @@ def test_plans_are_right_and_as_fast_as_the_optimum(place: str, collective: str,
     best = optimum(place, collective, root=root).to_records()[0]
     assert report.figures["algorithmic_bandwidth"] == best["algorithmic_bandwidth"]
     assert report.figures == plan.claim
-    replayed = verify_rounds(*unroll(plan.flow))
+    replayed = replay_rounds(unroll(plan.flow))
     assert replayed.ok, replayed.problems
     kept = load_plan(save_plan(tmp_path / "plan.npz", plan))
     assert (kept.movement, kept.claim, kept.place) == (plan.movement, plan.claim, plan.place)
@@ -119,7 +119,7 @@ def test_groups_at_once(place: str, group: list[str] | str, collective: str, oth
     report = verify(plan)
     assert report.ok, report.problems
     assert report.figures == plan.claim
-    replayed = verify_rounds(*unroll(plan.flow, 2))
+    replayed = replay_rounds(unroll(plan.flow, 2))
     assert replayed.ok, replayed.problems
     team = plan.collective.teams(plan.topology.nodes, plan.topology.switches)
     ways = find_ways(plan.flow)

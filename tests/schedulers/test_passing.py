@@ -15,8 +15,8 @@ import pytest
 from tests.conftest import few
 from topodesign import load_plan, run_plan, save_plan, schedule, simulate, verify
 from topodesign.base.errors import InfeasibleError
-from topodesign.plans.measure import compute_claim
 from topodesign.plans.plan import Plan
+from topodesign.plans.time.models import compute_claim
 from topodesign.schedulers.baselines.torus_schemes import SCHEMES, Grid, grid_of, reach
 from topodesign.topology.library import build
 from topodesign.topology.topology import Topology

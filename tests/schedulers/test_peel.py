@@ -14,6 +14,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from tests.samples.programs import compile_movement
+from tests.samples.schedules import flow_columns
 from tests.samples.topologies import regular_digraphs
 from tests.samples.verdicts import verify_rounds
 from tests.solve.flows.test_program import least_factor
@@ -230,7 +231,7 @@ def test_symmetry_loses_nothing() -> None:
 
 def test_what_chunks_lose_is_said() -> None:
     plan = schedule("torus(4,4)", "all-to-all", chunks=1)
-    assert plan.movement.columns()["hi"].max() == 1
+    assert plan.flow.hi.max() == 1
     lost = Fraction(plan.generator["lost"])
     assert lost == plan.claim["bandwidth"] - Fraction(plan.generator["least"])
     assert (f"{float(lost):.4f} more than the proven minimum" in plan.notes) == (lost > 0)
@@ -284,7 +285,7 @@ def test_unequal_links_carry_by_their_bandwidth() -> None:
         report = verify(slow)
         assert report.ok
         carried: Counter[tuple[int, int]] = Counter()
-        columns = slow.rounds.columns()
+        columns = flow_columns(slow.rounds)
         for u, v, lo, hi in zip(*(columns[name].tolist() for name in ("src", "dst", "lo", "hi")), strict=True):
             carried[u, v] += hi - lo
         assert carried[0, 1] * 50 < max(carried.values())

@@ -55,8 +55,8 @@ class FrontEnd(NamedTuple):
 def _of_rounds(plan: Plan, options: Options, limits: Limits) -> Lowering:
     # a call has the largest block for each, and parts of them move
     uneven = limits.uneven and block_amounts(plan) is not None
-    topology, movement = list_rank_rounds(plan, padded=uneven)
-    made = rounds.lower_rounds(topology, movement, options, limits, partly=uneven)
+    movement = list_rank_rounds(plan, padded=uneven)
+    made = rounds.lower_rounds(movement.topology, movement, options, limits, partly=uneven)
     if not uneven:
         return made
 

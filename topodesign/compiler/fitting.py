@@ -11,9 +11,10 @@ from topodesign.base.options import takes
 from topodesign.compiler.compilation import Compiled, compile_plan
 from topodesign.compiler.limits import find_first
 from topodesign.compiler.options import CompileOptions
-from topodesign.plans.measure import compute_claim, per_root
+from topodesign.plans.measure import per_root
 from topodesign.plans.plan import Plan
 from topodesign.plans.plan_ops import adds_at_ranks, list_relays
+from topodesign.plans.time.models import compute_claim
 
 
 @takes(CompileOptions)

@@ -133,7 +133,8 @@ def compile_phases(plan: Plan | str | Path, target: str = "msccl", **options: Un
     if serves or settled.min_size or settled.max_size is not None:
         raise ParameterError("programs by phase are called one by one, of any size; omit all sizes")
     circuits = plan.flow.switching
-    topology, moved_on = list_rank_rounds(plan)
+    moved_on = list_rank_rounds(plan)
+    topology = moved_on.topology
     verify_or_raise(plan, "the schedule")
     rounds = prune_rounds(topology, moved_on)
     limits = backend.limits(settled)

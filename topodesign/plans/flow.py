@@ -27,6 +27,7 @@ transfers of plans, and :mod:`topodesign.plans.flow_files` is how files hold the
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from functools import cached_property
@@ -267,23 +268,17 @@ class Flow:
 
     def __post_init__(self) -> None:
         self._check_columns()
-        nodes = self.topology.nodes
-        if self.model == "chunks":
-            self._check_chunks()
         if (self.model == "chunks") != (self.weight is not None) or (self.model == "clock") != (self.clock is not None):
             raise ScheduleError("chunks have weights, and ticks a clock")
         if self.model != "chunks" and self.sizes is not None:
             raise ScheduleError("only chunks are of blocks that differ in size")
-        if self.model == "steps" and np.any(self.end - self.start != 1):
-            raise ScheduleError("a send of a flow in steps takes one step")
-        if self.model == "steps" and int(self.end.max(initial=0)) > self.steps:
-            raise ScheduleError(f"a flow of {self.steps} steps has sends in step {int(self.end.max())}")
+        if self.model not in FORMS:
+            raise ScheduleError(f"unknown timing model {self.model!r:.40}; use {', '.join(FORMS)}")
+        FORMS[self.model](self)
         if self.routes is not None:
-            self.routes.check(nodes, len(self.piece))
+            self.routes.check(self.nodes, len(self.piece))
         if self.circuits is not None:
-            self.circuits.check(nodes, self.steps)
-        if self.clock is not None:
-            self.clock.check(self)
+            self.circuits.check(self.nodes, self.steps)
         if self.fold is not None:
             self._check_fold(self.fold)
 
@@ -298,6 +293,8 @@ class Flow:
                 if not isinstance(column, np.ndarray) or column.dtype.kind != "i" or column.shape != shape:
                     raise ScheduleError(f"column {name!r} of a flow must be an integer array of shape {shape}")
                 column.setflags(write=False)
+        if self.units < 1:
+            raise ScheduleError(f"a flow has at least one unit per block, not {self.units}")
         nodes, parts = self.topology.nodes, len(self.movements)
         _check_range(self, "piece", len(self.block))
         _check_range(self, "src", nodes)
@@ -308,20 +305,6 @@ class Flow:
             raise ScheduleError("pieces must satisfy 0 <= lo < hi")
         if len(self.start) and (int(self.start.min()) < 0 or np.any(self.start >= self.end)):
             raise ScheduleError("sends must satisfy 0 <= start < end")
-
-    def _check_chunks(self) -> None:
-        """Raise ScheduleError unless weights, routes and sizes are complete."""
-        if self.weight is None or self.weight.shape != self.block.shape or np.any(self.weight < 1):
-            raise ScheduleError("pieces of chunks have a weight from 1 each")
-        if self.rate is not None and self.rate <= 0:
-            raise ScheduleError(f"the rate of chunks must be positive, not {self.rate}")
-        sizes, blocks = self.sizes, self.collective.block_count(self.nodes)
-        if sizes is not None:
-            right = sizes.dtype.kind == "i" and sizes.shape == (blocks,) and not np.any(sizes < 0)
-            if not right or not 0 < sum(sizes.tolist()) < 2**62:
-                raise ScheduleError(f"sizes must be {blocks} numbers from 0 that add up to a sum from 1 to {2**62 - 1}")
-            sizes.setflags(write=False)
-        self.weight.setflags(write=False)
 
     def _check_fold(self, fold: Symmetry) -> None:
         """Raise ScheduleError unless the fold reaches all blocks."""
@@ -361,19 +344,15 @@ class Flow:
             if self.circuits is not None:
                 return "phases"
             return "routed" if self.routes is not None else "rounds" if self.fold is None else "orbitrounds"
-        if self.model == "clock":
-            return "timed"
-        return "paths" if self.rate is None else "trees" if self.fold is None else "orbittrees"
+        if self.model == "chunks":
+            return "paths" if self.rate is None else "trees" if self.fold is None else "orbittrees"
+        return "timed" if self.model == "clock" else self.model
 
     def fits(self, topology: Topology) -> bool:
         """Return whether it suits a topology: its nodes, or its very links."""
         if self.nodes != topology.nodes or (self.clock is not None and len(self.topology.src) != len(topology.src)):
             return False
         return self.circuits is None or self.circuits.union(topology.nodes) == topology
-
-    def columns(self) -> dict[str, NDArray[Any]]:
-        """Return the columns of its pieces and sends by name."""
-        return {name: getattr(self, name) for name in (*PIECES, *SENDS)}
 
     def table(self) -> dict[str, NDArray[Any]]:
         """Return the columns of its sends, with what each carries.
@@ -641,10 +620,6 @@ class Flows:
         """Return whether it is for as many nodes and links."""
         return self.each[0].fits(topology)
 
-    def columns(self) -> dict[str, NDArray[Any]]:
-        """Return the columns of pieces and sends by name, flow after flow."""
-        return {name: np.concatenate([getattr(one, name) for one in self.each]) for name in (*PIECES, *SENDS)}
-
     def table(self) -> dict[str, NDArray[Any]]:
         """Return the columns of its sends, and the stream or stage of each."""
         tables = [one.table() for one in self.each]
@@ -682,3 +657,34 @@ def _check_range(flow: Flow, name: str, count: int) -> None:
     column = getattr(flow, name)
     if len(column) and (int(column.min()) < 0 or int(column.max()) >= count):
         raise ScheduleError(f"column {name!r} of a flow must hold numbers from 0 to {count - 1}")
+
+
+def _check_steps(flow: Flow) -> None:
+    if np.any(flow.end - flow.start != 1):
+        raise ScheduleError("a send of a flow in steps takes one step")
+    if int(flow.end.max(initial=0)) > flow.steps:
+        raise ScheduleError(f"a flow of {flow.steps} steps has sends in step {int(flow.end.max())}")
+
+
+def _check_chunks(flow: Flow) -> None:
+    """Raise ScheduleError unless weights, routes and sizes are complete."""
+    if flow.weight is None or flow.weight.shape != flow.block.shape or np.any(flow.weight < 1):
+        raise ScheduleError("pieces of chunks have a weight from 1 each")
+    if flow.rate is not None and flow.rate <= 0:
+        raise ScheduleError(f"the rate of chunks must be positive, not {flow.rate}")
+    sizes, blocks = flow.sizes, flow.collective.block_count(flow.nodes)
+    if sizes is not None:
+        right = sizes.dtype.kind == "i" and sizes.shape == (blocks,) and not np.any(sizes < 0)
+        if not right or not 0 < sum(sizes.tolist()) < 2**62:
+            raise ScheduleError(f"sizes must be {blocks} numbers from 0 that add up to a sum from 1 to {2**62 - 1}")
+        sizes.setflags(write=False)
+    flow.weight.setflags(write=False)
+
+
+FORMS: dict[str, Callable[[Flow], None]] = {
+    "steps": _check_steps,
+    "chunks": _check_chunks,
+    "clock": lambda flow: flow.timing.check(flow),
+}
+"""The timing models: of each the check of the form of its flows. How long they take is in
+:mod:`topodesign.plans.time.models`, what the verifier asks in :mod:`topodesign.plans.verify.plans`."""

@@ -36,7 +36,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,7 +45,19 @@ from topodesign.base.errors import FileFormatError
 from topodesign.collectives import ALLREDUCE, Collective, from_record
 from topodesign.fabrics.fabric import Fabric
 from topodesign.plans.archive import MAX_INTEGER, MAX_ROWS, MAX_STEPS, Archive, Header
-from topodesign.plans.flow import MAX_PORTS, MAX_TICKS, PIECES, SENDS, Circuits, Clock, Flow, Flows, Routes
+from topodesign.plans.flow import (
+    FORMS,
+    MAX_PORTS,
+    MAX_TICKS,
+    PIECES,
+    SENDS,
+    Circuits,
+    Clock,
+    Flow,
+    Flows,
+    Model,
+    Routes,
+)
 from topodesign.topology.symmetry import Symmetry
 from topodesign.topology.topology import Topology
 
@@ -166,8 +178,8 @@ def _read_flow(
     left_out, model = header.get("left_out"), header.get("model")
     if not isinstance(left_out, list) or not all(name in ("piece", "end", "part") for name in left_out):
         raise FileFormatError("'left_out' in header.json must be a list of some of piece, end and part")
-    if model not in ("steps", "chunks", "clock"):
-        raise FileFormatError("'model' in header.json must be steps, chunks or clock")
+    if not isinstance(model, str) or model not in FORMS:
+        raise FileFormatError(f"'model' in header.json must be one of {', '.join(FORMS)}")
 
     def column(name: str, rows: int) -> Any:
         """Return a column of this flow."""
@@ -199,27 +211,28 @@ def _read_flow(
         generators = column("generators", count * topology.nodes).reshape(count, topology.nodes)
         more["fold"] = Symmetry(topology.nodes, asked.integers("representatives"), partial(tuple, generators))
         asked.finish()
-    if model != "steps":
-        asked = Header(header.get(model), f"'{model}' in header.json")
-        if model == "chunks":
-            more |= {name: asked.flag(name) for name in ("concurrent", "one_shot", "free")}
-            more |= {"rate": asked.fraction_or_none("rate"), "weight": column("weight", pieces)}
-            if asked.flag("sizes"):
-                more["sizes"] = column("sizes", collective.block_count(topology.nodes))
-        else:
-            more["clock"] = Clock(
-                asked.fraction("tick"),
-                asked.fraction("size"),
-                asked.flag("overlap"),
-                column("latency", len(topology.src)),
-                column("per_unit", len(topology.src)),
-                asked.fraction_or_none("bandwidth"),
-                asked.integer("begin", 0, MAX_TICKS - 1),
-            )
+    if model == "chunks":
+        asked = Header(header.get("chunks"), "'chunks' in header.json")
+        more |= {name: asked.flag(name) for name in ("concurrent", "one_shot", "free")}
+        more |= {"rate": asked.fraction_or_none("rate"), "weight": column("weight", pieces)}
+        if asked.flag("sizes"):
+            more["sizes"] = column("sizes", collective.block_count(topology.nodes))
+        asked.finish()
+    if model == "clock":
+        asked = Header(header.get("clock"), "'clock' in header.json")
+        more["clock"] = Clock(
+            asked.fraction("tick"),
+            asked.fraction("size"),
+            asked.flag("overlap"),
+            column("latency", len(topology.src)),
+            column("per_unit", len(topology.src)),
+            asked.fraction_or_none("bandwidth"),
+            asked.integer("begin", 0, MAX_TICKS - 1),
+        )
         asked.finish()
     units, steps = header.integer("units", 1, MAX_INTEGER), header.integer("steps", 0, MAX_STEPS)
     header.finish()
-    return Flow(collective, place, model, units, **columns, steps=steps, **more)
+    return Flow(collective, place, cast("Model", model), units, **columns, steps=steps, **more)
 
 
 def _get_defaults(sends: int, start: NDArray[Any]) -> dict[str, NDArray[Any]]:

@@ -173,14 +173,22 @@ def concatenate(
     )
 
 
-def split_phases(flow: Flow) -> tuple[Flow, Flow]:
-    """Return the reduce-scatter and the allgather of an allreduce by trees."""
-    flow = sort_sends(flow)
-    part, found = find_parts(flow), list[Flow]()
+def halves(flow: Flow) -> tuple[Flow, Flow]:
+    """Return the reduce-scatter and the allgather of an allreduce in steps or by trees."""
+    if not flow.collective.like(ALLREDUCE):
+        raise ScheduleError(f"only an allreduce has halves, not {flow.collective}")
+    found, middle = list[Flow](), flow.reduce_steps
     for number, one in enumerate(flow.collective.parts):
-        pieces, sends = np.flatnonzero(part == number), np.flatnonzero(flow.part == number)
-        zeros = np.zeros(len(sends), dtype=np.int64)
-        found.append(lay_out(take_sends(flow, pieces, sends, collective=one, part=zeros)))
+        if flow.model == "chunks":
+            flow = sort_sends(flow)
+            pieces, sends = np.flatnonzero(find_parts(flow) == number), np.flatnonzero(flow.part == number)
+            zeros = np.zeros(len(sends), dtype=np.int64)
+            found.append(lay_out(take_sends(flow, pieces, sends, collective=one, part=zeros)))
+            continue
+        own, begin = flow.some((flow.step > middle) == number), middle * number
+        times = {"start": own.start - begin, "end": own.end - begin, "part": np.zeros_like(own.part)}
+        steps = flow.steps - middle if number else middle
+        found.append(own.having(collective=one, steps=steps, **times))
     return found[0], found[1]
 
 

@@ -18,8 +18,8 @@ from topodesign.collectives import Collective
 from topodesign.collectives.collective import EVERYONE
 from topodesign.plans.build import blocks_named, build_steps, check_rows, renamed
 from topodesign.plans.flow import Flow
-from topodesign.plans.flow_ops import concatenate, reverse
-from topodesign.plans.step_ops import canonical, halves, join_sends, rescale
+from topodesign.plans.flow_ops import concatenate, halves, reverse
+from topodesign.plans.step_ops import canonical, join_sends, rescale
 from topodesign.topology.topology import Topology
 
 Row = tuple[int, int, int, int, int, int]  # step, src, dst, block, lo, hi
@@ -147,9 +147,9 @@ def alongside(schedules: Sequence[Flow], collective: Collective) -> Flow:
     return scaled[0].having(collective=collective, units=units, steps=steps, **columns)
 
 
-def apart(topology: Topology, schedule: Flow) -> list[tuple[Topology, Flow]]:
+def apart(schedule: Flow) -> list[Flow]:
     """Return the schedule of every group on its own links."""
-    nodes = schedule.nodes
+    nodes, topology, found = schedule.nodes, schedule.topology, list[Flow]()
     team = schedule.collective.teams(nodes, topology.switches)
     own = team[schedule.collective.owners(schedule.block, nodes)]
     strays = np.flatnonzero((team[schedule.src] != own) | (team[schedule.dst] != own))
@@ -160,17 +160,12 @@ def apart(topology: Topology, schedule: Flow) -> list[tuple[Topology, Flow]]:
             f"node {node} passes on data of a group that it is not a member of, and a program is run by members alone; "
             "make the schedule with --no-forward"
         )
-    return [
-        _one_apart(topology, schedule.some(own == number), one) for number, one in enumerate(schedule.collective.single)
-    ]
-
-
-def _one_apart(topology: Topology, rows: Flow, one: Collective) -> tuple[Topology, Flow]:
-    members = one.members(topology.nodes, topology.switches).tolist()
-    number = np.zeros(topology.nodes, dtype=np.int32)
-    number[members] = np.arange(len(members))
-    block = blocks_named(one, rows.block, number, len(members))
-    alone = replace(renamed(one, number.tolist()), group=None)
-    place = part_of_topology(topology, members)
-    part = rows.having(collective=alone, place=place, src=number[rows.src], dst=number[rows.dst], block=block)
-    return place, without_gaps(canonical(part))
+    for at, one in enumerate(schedule.collective.single):
+        members, rows = one.members(nodes, topology.switches).tolist(), schedule.some(own == at)
+        number = np.zeros(nodes, dtype=np.int32)
+        number[members] = np.arange(len(members))
+        ends = {"src": number[rows.src], "dst": number[rows.dst]}
+        ends["block"] = blocks_named(one, rows.block, number, len(members))
+        alone, place = replace(renamed(one, number.tolist()), group=None), part_of_topology(topology, members)
+        found.append(without_gaps(canonical(rows.having(collective=alone, place=place, **ends))))
+    return found

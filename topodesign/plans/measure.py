@@ -8,15 +8,90 @@ from typing import NamedTuple
 
 import numpy as np
 
+from topodesign.base.arrays import stable_order
 from topodesign.base.cost import Cost
 from topodesign.base.errors import ScheduleError
 from topodesign.fabrics.fabric import NODE_BANDWIDTH, Fabric
 from topodesign.plans.chunk_ops import count_shards, find_height, find_unit_time, sum_weights
-from topodesign.plans.flow import Column, Flow, Flows
-from topodesign.plans.plan import Plan
+from topodesign.plans.flow import Flow
 from topodesign.plans.stages import list_shares
-from topodesign.plans.step_ops import find_links, gather, unfold_steps
+from topodesign.plans.step_ops import unfold_steps
 from topodesign.topology.topology import IntArray, Topology
+
+_DENSE = 2**24  # pairs of a step and a link whose loads are counted in a table
+
+
+class Loads(NamedTuple):
+    """What links carry in each step, of those that carry something."""
+
+    step: IntArray  # from 1, ascending
+    link: IntArray  # of the topology; of folded flows the first of its orbit
+    units: IntArray  # units of ``whole_units``; Python integers where they do not fit into 64 bits
+    capacity: IntArray  # of the link in that step
+
+    def steps(self) -> list[tuple[int, int, int]]:
+        """Return the steps with messages: (step, first, last + 1)."""
+        begin = np.flatnonzero(np.diff(self.step, prepend=0)).tolist()
+        return list(zip(self.step[begin].tolist(), begin, [*begin, len(self.step)][1:], strict=True))
+
+    def fullest(self) -> dict[int, Fraction]:
+        """Return what the fullest link carries per capacity, by step."""
+        worst: dict[int, Fraction] = {}
+        for wide in np.unique(self.capacity).tolist():
+            alike = self.capacity == wide
+            step = self.step[alike]
+            begin = np.flatnonzero(np.diff(step, prepend=0))
+            largest = np.maximum.reduceat(self.units[alike], begin)
+            for at, units in zip(step[begin].tolist(), largest.tolist(), strict=True):
+                worst[at] = max(worst.get(at, Fraction(0)), Fraction(units, wide))
+        return worst
+
+
+def find_step_loads(flow: Flow) -> Loads:
+    """Return what links carry in each step of a flow in steps, over routes and circuits.
+
+    Images of a fold are added up by orbits of links, of which each link carries the same if the symmetry is free.
+    """
+    topology, circuits = flow.topology, flow.circuits
+    send, link = flow.find_links()
+    wrong = send[link < 0]
+    if len(wrong):
+        row = wrong[0]
+        raise ScheduleError(f"step {flow.step[row]} sends over {flow.src[row]}->{flow.dst[row]}, which is not a link")
+    if flow.fold is not None:
+        flow.fold.check(topology)
+        link = flow.fold.link_orbits(topology)[link]
+    share = flow.share_of(flow.block)
+    amount, links = ((flow.hi - flow.lo) * share)[flow.piece[send]], max(1, len(topology.src))
+    key = flow.start[send].astype(np.int64) * links + link
+    if flow.units * int(share.max(initial=1)) * max(1, len(link)) >= 2**62:
+        most = int(np.unique(key, return_counts=True)[1].max())
+        amount = amount.astype(object) if most * int(amount.max()) >= 2**62 else amount
+    number = (int(flow.end.max(initial=0)) + 1) * links
+    if number <= _DENSE and amount.dtype != object:
+        table = np.zeros(number, dtype=np.int64)
+        np.add.at(table, key, amount)
+        found = np.flatnonzero(table)
+        units = table[found]
+    else:
+        order = stable_order(key)
+        key = key[order]
+        first = np.flatnonzero(np.diff(key, prepend=-1))
+        found, units = key[first], np.add.reduceat(amount[order], first) if len(first) else amount
+    step, link = np.divmod(found, links)
+    if circuits is None:
+        return Loads(step + 1, link, units, topology.capacity[link])
+    phase, capacity = circuits.phase_of(step + 1), np.zeros(len(step), dtype=np.int64)
+    for number in range(len(circuits.begin)):
+        here = np.flatnonzero(phase == number)
+        graph, ends = circuits.links(number, flow.nodes), (topology.src[link[here]], topology.dst[link[here]])
+        own = graph.link_index(*ends)
+        if np.any(own < 0):
+            row = int(np.argmin(own))
+            where = f"{ends[0][row]}->{ends[1][row]}"
+            raise ScheduleError(f"step {step[here[row]] + 1} sends over {where}, which is not a link then")
+        capacity[here] = graph.capacity[own]
+    return Loads(step + 1, link, units, capacity)
 
 
 def cost_of(topology: Topology, schedule: Flow) -> Cost:
@@ -27,37 +102,9 @@ def cost_of(topology: Topology, schedule: Flow) -> Cost:
     n is the number of blocks that the data is cut into: one for every member, or one for broadcast and reduce. Where
     several groups differ in it, units of each count as what they are.
     """
-    link = find_links(topology, schedule)
-    if not len(link):
-        return Cost(schedule.steps, Fraction(0))
-    members = schedule.collective.members(topology.nodes, topology.switches)
-    share, shards = schedule.collective.shares(schedule.block, topology.nodes, len(members))
-    worst = _find_fullest(schedule.step, link, schedule.hi - schedule.lo, share, topology.capacity)
-    total = sum(worst.values(), Fraction(0))
-    return Cost(schedule.steps, Fraction(topology.degree, shards) * total / schedule.units)
-
-
-def _find_fullest(
-    step: Column, link: IntArray, width: IntArray, share: IntArray, capacity: IntArray
-) -> dict[int, Fraction]:
-    """Return what the fullest link carries per capacity, of ``width * share`` a row, by step."""
-    place = step.astype(np.int64) * len(capacity) + link
-    order = np.argsort(place, kind="stable")
-    place, width = place[order], width[order]
-    first = np.flatnonzero(np.diff(place, prepend=-1))
-    most_rows = int(np.diff(first, append=len(place)).max(initial=0))
-    if most_rows * int(width.max(initial=0)) * int(share.max(initial=0)) >= 2**62:
-        width = width.astype(object)  # Python integers: slower, and of any size
-    load = np.add.reduceat(width * share[order], first)
-    step, link = np.divmod(place[first], len(capacity))
-    worst: dict[int, Fraction] = {}
-    for wide in np.unique(capacity[link]).tolist():
-        alike = capacity[link] == wide
-        begin = np.flatnonzero(np.diff(step[alike], prepend=-1))
-        largest = np.maximum.reduceat(load[alike], begin)
-        for at, units in zip(step[alike][begin].tolist(), largest.tolist(), strict=True):
-            worst[at] = max(worst.get(at, Fraction(0)), Fraction(units, wide))
-    return worst
+    flow = schedule if schedule.place is topology else schedule.having(place=topology)
+    total = sum(find_step_loads(flow).fullest().values(), Fraction(0))
+    return Cost(flow.steps, topology.degree * total / flow.whole_units)
 
 
 class StepCosts(NamedTuple):
@@ -66,52 +113,16 @@ class StepCosts(NamedTuple):
     factors: list[Fraction]  # what it adds to the bandwidth factor y
     longest: list[int]  # links of its longest route
 
-    def claim(self, flow: Flow) -> dict[str, Fraction]:
-        """Return the claim of a flow that has these costs."""
-        found = {"steps": Fraction(flow.steps)}
-        if flow.routes is not None:
-            found["hops"] = Fraction(sum(self.longest))
-        found["bandwidth"] = sum(self.factors, Fraction(0))
-        if flow.circuits is not None:
-            found["changes"] = Fraction(flow.circuits.changes)
-        return found
-
 
 def step_costs(flow: Flow) -> StepCosts:
     """Return the cost of each step over routes and circuits."""
-    send, src, dst = flow.hops()
-    step, piece = flow.start[send].astype(np.int64), flow.piece[send]
-    width, share = (flow.hi - flow.lo)[piece], flow.share_of(flow.block)[piece]
-    circuits = flow.circuits
-    phase = np.zeros(len(send), dtype=np.int64) if circuits is None else circuits.phase_of(step + 1)
-    graphs = (
-        [flow.topology] if circuits is None else [circuits.links(at, flow.nodes) for at in range(len(circuits.begin))]
-    )
-    fullest = dict[int, Fraction]()
-    for number, graph in enumerate(graphs):
-        here = np.flatnonzero(phase == number)
-        link = graph.link_index(src[here], dst[here])
-        wrong = np.flatnonzero((link < 0) | (src[here] == dst[here]))
-        if len(wrong):
-            at = here[wrong[0]]
-            raise ScheduleError(f"step {step[at] + 1} sends over {src[at]}->{dst[at]}, where there is no link")
-        if len(here):
-            fullest |= _find_fullest(step[here], link, width[here], share[here], graph.capacity)
-    ports = flow.topology.degree if circuits is None else circuits.ports
+    fullest = find_step_loads(flow).fullest()
+    ports = flow.topology.degree if flow.circuits is None else flow.circuits.ports
     longest = np.zeros(flow.steps, dtype=np.int64)
     if flow.routes is not None:
         np.maximum.at(longest, flow.start[flow.routes.send], flow.routes.lengths)
-    factors = [ports * fullest.get(at, Fraction(0)) / flow.whole_units for at in range(flow.steps)]
+    factors = [ports * fullest.get(at, Fraction(0)) / flow.whole_units for at in range(1, flow.steps + 1)]
     return StepCosts(factors, longest.tolist())
-
-
-def compute_claim(plan: Plan) -> dict[str, Fraction]:
-    """Return the cost of a plan from its columns, by the names of a claim."""
-    flows = plan.flows
-    if plan.model == "clock":
-        each = {f"time_{number}": one.time for number, one in enumerate(flows)} if plan.collective.several else {}
-        return {"time": max(one.time for one in flows), **each}
-    return stages_claim(flows) if isinstance(plan.movement, Flows) else flow_claim(flows[0])
 
 
 def flow_claim(flow: Flow) -> dict[str, Fraction]:
@@ -121,10 +132,16 @@ def flow_claim(flow: Flow) -> dict[str, Fraction]:
     """
     if flow.model == "chunks":
         return chunk_claim(flow)
-    if flow.routes is not None or flow.circuits is not None:
-        return step_costs(flow).claim(flow)
-    free = flow.fold is not None and flow.fold.is_free
-    return cost_claim(cost_of(flow.topology, gather(flow) if free else unfold_steps(flow)))
+    if flow.routes is None and flow.circuits is None:
+        free = flow.fold is None or flow.fold.is_free
+        return cost_claim(cost_of(flow.topology, flow if free else unfold_steps(flow)))
+    costs, found = step_costs(flow), {"steps": Fraction(flow.steps)}
+    if flow.routes is not None:
+        found["hops"] = Fraction(sum(costs.longest))
+    found["bandwidth"] = sum(costs.factors, Fraction(0))
+    if flow.circuits is not None:
+        found["changes"] = Fraction(flow.circuits.changes)
+    return found
 
 
 def cost_claim(cost: Cost) -> dict[str, Fraction]:

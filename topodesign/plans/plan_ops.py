@@ -28,13 +28,13 @@ from topodesign.plans.chunk_ops import (
 from topodesign.plans.flow import Circuits, Flow
 from topodesign.plans.flow_ops import relabel
 from topodesign.plans.group_ops import apart
-from topodesign.plans.measure import cost_claim, cost_of, flow_claim
+from topodesign.plans.measure import flow_claim
 from topodesign.plans.plan import Plan
 from topodesign.plans.step_ops import unfold_steps
 from topodesign.plans.time.clock import list_steps
 from topodesign.plans.transfers import Transfers, add_up, transfers_of_flow, transfers_of_rounds
 from topodesign.plans.unroll import graph_of, ranks_of, unroll
-from topodesign.topology.topology import IntArray, Topology
+from topodesign.topology.topology import IntArray
 
 _OWN_UNITS = 2**30  # of a block where these differ in size
 NO_ROUNDS = (
@@ -63,11 +63,11 @@ def block_amounts(plan: Plan) -> tuple[int, ...] | None:
     return tuple(flow.sizes[flow.collective.blocks(flow.members, flow.nodes)].tolist())
 
 
-def list_rounds(plan: Plan, parts: int = 1) -> tuple[Topology, Flow]:
-    """Return the sends between nodes in steps, and their graph.
+def list_rounds(plan: Plan, parts: int = 1) -> Flow:
+    """Return the sends between nodes in steps.
 
-    ``parts`` are chunks of what each pipeline carries. Routed sends are on the graph of their ends. What is wrong with
-    the plan stays wrong.
+    ``parts`` are chunks of what each pipeline carries. Sends of pipelines and routed ones are on the graph of their
+    ends. What is wrong with the plan stays wrong.
     """
     if plan.model == "chunks":
         if adds_at_ranks(plan):
@@ -80,24 +80,20 @@ def list_rounds(plan: Plan, parts: int = 1) -> tuple[Topology, Flow]:
         return unroll(plan.flow, parts)
     if plan.collective.several:
         raise InfeasibleError("several collectives at the same time have no steps in common")
-    topology, flow = plan.topology, plan.flow
     if plan.model == "clock":
-        return topology, list_steps(flow)
-    rounds = unfold_steps(flow)
-    if flow.routes is None:
-        return topology, rounds
-    graph = graph_of(topology, rounds.src, rounds.dst)
-    return graph, rounds.having(place=graph)
+        return list_steps(plan.flow)
+    rounds = unfold_steps(plan.flow)
+    return rounds if plan.flow.routes is None else rounds.having(place=graph_of(plan.topology, rounds.src, rounds.dst))
 
 
-def list_rank_rounds(plan: Plan, parts: int = 1, *, padded: bool = False) -> tuple[Topology, Flow]:
+def list_rank_rounds(plan: Plan, parts: int = 1, *, padded: bool = False) -> Flow:
     """Return :func:`list_rounds` with nodes numbered as ranks.
 
     ``padded``: blocks that differ in size are the first units of blocks as large as the largest, not refused.
     """
     if padded and block_amounts(plan) is not None:
-        return ranks_of(*unroll(plan.flow))
-    return ranks_of(*list_rounds(plan, parts))
+        return ranks_of(unroll(plan.flow))
+    return ranks_of(list_rounds(plan, parts))
 
 
 def list_transfers(plan: Plan, parts: int = 1) -> tuple[Transfers, ...]:
@@ -111,7 +107,7 @@ def list_transfers(plan: Plan, parts: int = 1) -> tuple[Transfers, ...]:
         whole = plan.size or Fraction(1)
         return tuple(transfers_of_flow(one, one.timing.size / whole) for one in plan.flows)
     if plan.model == "steps":
-        return (transfers_of_rounds(list_rounds(plan)[1], plan.topology.switches),)
+        return (transfers_of_rounds(list_rounds(plan), plan.topology.switches),)
     if len(relays := list_relays(plan)):
         raise InfeasibleError(
             f"switch {plan.fabric.names[int(relays[0])]} adds or copies in these trees, and a switch is not a rank; "
@@ -123,9 +119,8 @@ def list_transfers(plan: Plan, parts: int = 1) -> tuple[Transfers, ...]:
         return (add_up([replace(unfold_pieces(one), sizes=None) for one in plan.flows]),)
     amounts = block_amounts(plan)
     if amounts is None:
-        return (transfers_of_rounds(list_rounds(plan, parts)[1], plan.topology.switches),)
-    topology, rounds = unroll(plan.flow, parts)
-    found = transfers_of_rounds(rounds, topology.switches)
+        return (transfers_of_rounds(list_rounds(plan, parts), plan.topology.switches),)
+    found = transfers_of_rounds(unroll(plan.flow, parts), plan.topology.switches)
     units = np.array(amounts, dtype=np.int64)[found.block] * (plan.flow.units * parts)
     if int(units.max(initial=0)) > _OWN_UNITS:
         raise TooLargeError("blocks are cut into too many units to be run; round the traffic")
@@ -174,9 +169,9 @@ def split_groups(plan: Plan) -> Iterator[Plan]:
             f"only rounds, trees and timed sends without switches are compiled in groups, not {plan.kind}"
         )
     circuits = plan.flows[0].circuits
-    for one, (place, rounds) in zip(plan.collective.single, apart(*list_rounds(plan)), strict=True):
+    for one, rounds in zip(plan.collective.single, apart(list_rounds(plan)), strict=True):
         if circuits is None:
-            yield Plan(place, rounds, cost_claim(cost_of(place, rounds)), generator=plan.generator)
+            yield Plan(rounds.topology, rounds, flow_claim(rounds), generator=plan.generator)
             continue
         own = _circuits_of(circuits, plan.topology.nodes, one.group or ())
         union = own.union(len(one.group or ()))

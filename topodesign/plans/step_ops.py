@@ -16,7 +16,7 @@ from topodesign.collectives import ALLGATHER, ALLREDUCE, REDUCE_SCATTER
 from topodesign.plans.build import blocks_named, build_steps, check_rows, check_units
 from topodesign.plans.chunk_ops import unfold_pieces
 from topodesign.plans.flow import PIECES, SENDS, Column, Flow
-from topodesign.plans.flow_ops import concatenate, reverse
+from topodesign.plans.flow_ops import concatenate, halves, reverse
 from topodesign.topology.symmetry import Symmetry
 from topodesign.topology.topology import IntArray, Topology
 
@@ -74,20 +74,6 @@ def _unfold(own: Flow, fold: Symmetry) -> Flow:
     return _join_rows(own, [step, src, dst, block, lo, hi])
 
 
-def gather(flow: Flow) -> Flow:
-    """Return rows of a folded flow with first links of free orbits.
-
-    There one permutation of the group takes a row to each link of the orbit. So every link of an orbit carries of the
-    whole schedule what the first carries of these rows.
-    """
-    own, fold, topology = _plain(flow), flow.fold, flow.topology
-    if fold is None:
-        return own
-    fold.check(topology)
-    link = fold.link_orbits(topology)[find_links(topology, own)]
-    return own.having(src=topology.src[link].astype(np.int32), dst=topology.dst[link].astype(np.int32))
-
-
 def rescale(flow: Flow, units: int) -> Flow:
     """Return the same flow with another number of units per block."""
     factor, rest = divmod(units, flow.units)
@@ -95,22 +81,6 @@ def rescale(flow: Flow, units: int) -> Flow:
         raise ScheduleError(f"{units} units per shard are not a multiple of the schedule's {flow.units}")
     check_units(units)
     return flow if factor == 1 else flow.having(units=units, lo=flow.lo * factor, hi=flow.hi * factor)
-
-
-def halves(flow: Flow) -> tuple[Flow, Flow]:
-    """Return the reduce-scatter and the allgather of an allreduce."""
-    if not flow.collective.like(ALLREDUCE):
-        raise ScheduleError(f"only an allreduce has halves, not {flow.collective}")
-    reduction, copying = flow.collective.parts
-    middle = flow.reduce_steps
-    adds = flow.step <= middle
-    first, second = flow.some(adds), flow.some(~adds)
-    part = np.zeros_like(second.part)
-    later = {"start": second.start - middle, "end": second.end - middle, "part": part}
-    return (
-        first.having(collective=reduction, steps=middle),
-        second.having(collective=copying, steps=flow.steps - middle, **later),
-    )
 
 
 def join_sends(flows: Sequence[Flow]) -> dict[str, NDArray[Any]]:

@@ -34,8 +34,8 @@ from topodesign.plans.step_ops import canonical
 from topodesign.topology.topology import IntArray, Topology
 
 
-def unroll(flow: Flow, chunks: int = 1) -> tuple[Topology, Flow]:
-    """Return a chunk flow's sends between nodes, in steps.
+def unroll(flow: Flow, chunks: int = 1) -> Flow:
+    """Return a chunk flow's sends between nodes, in steps, on the graph that they make.
 
     Every piece is cut into chunks. What is copied goes over a send at depth e (1 at its first node) in step e, what is
     added in a tree of height h in step h + 1 - e; every other chunk follows a step behind the one before it. So the
@@ -77,7 +77,7 @@ def unroll(flow: Flow, chunks: int = 1) -> tuple[Topology, Flow]:
     graph = graph_of(flow.topology, flow.src, flow.dst)
     steps = middle + _steps(height[~inward], chunks)
     rows = ((first + chunk).ravel(), *ends, low, high)
-    return graph, build_steps(flow.collective, graph, units, steps, [rows], reduce_steps=middle)
+    return build_steps(flow.collective, graph, units, steps, [rows], reduce_steps=middle)
 
 
 def graph_of(topology: Topology, src: NDArray[np.integer], dst: NDArray[np.integer]) -> Topology:
@@ -87,17 +87,17 @@ def graph_of(topology: Topology, src: NDArray[np.integer], dst: NDArray[np.integ
     )
 
 
-def ranks_of(topology: Topology, rounds: Flow) -> tuple[Topology, Flow]:
+def ranks_of(rounds: Flow) -> Flow:
     """Return rounds with nodes numbered without switches."""
-    if not topology.switches:
-        return topology, rounds
-    number, computes = numbers_without(topology.nodes, topology.switches)
+    if not rounds.topology.switches:
+        return rounds
+    number, computes = numbers_without(rounds.nodes, rounds.topology.switches)
     count = int(computes.sum())
     block = blocks_named(rounds.collective, rounds.block, number, count)
     src, dst, blocks = (column.astype(np.int32) for column in (number[rounds.src], number[rounds.dst], block))
     named = renamed(rounds.collective, number.tolist())
     graph = Topology.from_arrays(count, *np.unique(np.stack((src, dst)), axis=1).astype(np.int64))
-    return graph, rounds.having(collective=named, place=graph, src=src, dst=dst, block=blocks)
+    return rounds.having(collective=named, place=graph, src=src, dst=dst, block=blocks)
 
 
 def numbers_without(nodes: int, switches: Collection[int]) -> tuple[IntArray, NDArray[np.bool_]]:

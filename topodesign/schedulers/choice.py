@@ -18,8 +18,9 @@ from topodesign.fabrics.part import select_part
 from topodesign.plans.flow import Flow
 from topodesign.plans.flow_ops import concatenate
 from topodesign.plans.group_ops import alongside, carried_over, empty, part_of_topology, restricted
-from topodesign.plans.measure import compute_claim, cost_claim
+from topodesign.plans.measure import cost_claim
 from topodesign.plans.plan import Plan
+from topodesign.plans.time.models import compute_claim
 from topodesign.schedulers import ROUNDS, SCHEDULERS
 from topodesign.schedulers.for_size import chooses_by_size, explain_skipped, fastest_for_size, gains_by_trees
 from topodesign.schedulers.forest import MAY_BE_FASTER

@@ -21,8 +21,8 @@ from topodesign.fabrics.fabric import Fabric
 from topodesign.plans.build import lay_out
 from topodesign.plans.chunk_ops import unfold_pieces
 from topodesign.plans.flow import Flow, Flows
-from topodesign.plans.measure import compute_claim
 from topodesign.plans.plan import Plan
+from topodesign.plans.time.models import compute_claim
 from topodesign.schedulers.baselines.baseline import Ranks, Tree, assemble_trees, route_trees, spanning_plan
 from topodesign.schedulers.baselines.mpi import stars
 from topodesign.schedulers.for_size import take_fastest

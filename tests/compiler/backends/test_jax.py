@@ -213,7 +213,7 @@ def test_unequal_parts_are_said() -> None:
     program = permutations_of(made.plan)
     assert "unequal parts" in made.notes[0]
     sent = sum(one.width * len(one.pairs) for one in program.exchanges)
-    rounds = list_rank_rounds(made.plan)[1]
+    rounds = list_rank_rounds(made.plan)
     wanted = int((rounds.hi - rounds.lo).sum())
     assert f"{sent} pieces are sent for {wanted};" in made.notes[0]
 
@@ -350,7 +350,7 @@ def test_what_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
         compile_plan(schedule("biring(2,3)", "all-to-all"), "jax")
     monkeypatch.undo()
     plan = schedule("biring(2,3)", "allgather", chunks=2)
-    cells = 3 * 3 * list_rounds(plan)[1].units  # at each rank the units of all blocks
+    cells = 3 * 3 * list_rounds(plan).units  # at each rank the units of all blocks
     monkeypatch.setattr(permutations, "MAX_CELLS", cells)
     compile_plan(plan, "jax")
     monkeypatch.setattr(permutations, "MAX_CELLS", cells - 1)

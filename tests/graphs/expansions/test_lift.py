@@ -42,8 +42,8 @@ from topodesign.graphs.expansions.transpose import transpose
 from topodesign.plans.archive import MAX_ROWS
 from topodesign.plans.build import MAX_UNITS, build_steps, check_rows
 from topodesign.plans.flow import Flow
-from topodesign.plans.flow_ops import concatenate, relabel, reverse
-from topodesign.plans.step_ops import canonical, halves, is_lean, prune, rescale, share
+from topodesign.plans.flow_ops import concatenate, halves, relabel, reverse
+from topodesign.plans.step_ops import canonical, is_lean, prune, rescale, share
 from topodesign.pricing.closed_form import price
 from topodesign.topology.isomorphism import mirror
 from topodesign.topology.topology import Topology

@@ -323,7 +323,7 @@ def test_errors() -> None:
     with pytest.raises(ScheduleError, match="0->2, which is not a link"):
         run(ring, make("allgather", 3, 1, [(1, 0, 2, 0, 0, 1)], steps=1))
     with pytest.raises(TooLargeError, match="units"):
-        run(ring, replace(schedule, units=2**63))
+        run(ring, make("allgather", 3, 2**62 - 1, [(1, 0, 1, block, 0, 2**62 - 1) for block in range(3)], steps=1))
     nodes = 2**15
     wide = Topology.from_arrays(nodes, np.arange(nodes), np.roll(np.arange(nodes), -1))
     short = make("allgather", nodes, 1, [(1, 0, 1, 0, 0, 1)], steps=1)

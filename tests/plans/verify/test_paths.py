@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.samples.paths import COLLECTIVES, Paths, some_paths
-from tests.samples.verdicts import verify_paths, verify_rounds
+from tests.samples.verdicts import replay_rounds, verify_paths
 from topodesign.base.errors import InfeasibleError, ScheduleError
 from topodesign.collectives import as_collective
 from topodesign.fabrics.fabric import Shared
@@ -39,10 +39,10 @@ def test_right_paths_are_right_as_rounds_too(seed: int, collective: str, chunks:
     assert report.inverse_rate == paths.inverse_rate
     assert report.height == paths.height
     rounds = unroll(paths.flow, chunks)
-    replayed = verify_rounds(*rounds)
+    replayed = replay_rounds(rounds)
     assert replayed.ok, replayed.problems
     assert replayed.redundant == 0
-    assert rounds[1].steps == paths.height + chunks - 1
+    assert rounds.steps == paths.height + chunks - 1
 
 
 @given(st.integers(0, 2**32 - 1), st.sampled_from(COLLECTIVES), st.integers(1, 9))
@@ -113,7 +113,7 @@ def test_wrong_paths_are_wrong(seed: int, what: str) -> None:
     wrong = replace(paths, **columns)
     report = verify_paths(wrong)
     if what == "hop" and report.ok:  # another way that is as good
-        assert verify_rounds(*unroll(wrong.flow)).ok
+        assert replay_rounds(unroll(wrong.flow)).ok
     else:
         assert not report.ok
         assert report.problems

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from tests.conftest import few
 from tests.floors import reached
-from tests.samples.schedules import COLLECTIVES, Collective, Random, make
+from tests.samples.schedules import COLLECTIVES, Collective, Random, flow_columns, make
 from tests.samples.timed import changed, joined, on_clock, timed_sample
 from tests.samples.verdicts import verify_timed
 from topodesign import build_fabric, schedule, verify
@@ -23,7 +23,7 @@ from topodesign.base.errors import ScheduleError
 from topodesign.collectives import COLLECTIVES as ALL
 from topodesign.collectives.collective import EVERYONE
 from topodesign.fabrics.fabric import Fabric
-from topodesign.plans.flow import Flow
+from topodesign.plans.flow import PIECES, SENDS, Flow
 from topodesign.plans.flow_ops import join_links
 from topodesign.plans.link_times import LinkTimes, flow_in_ticks
 from topodesign.plans.time.ticks import time_rounds
@@ -239,14 +239,14 @@ def test_damaged_plans_are_judged_as_unit_by_unit(collective: Collective, kind: 
                 continue
             right = brute(topology, damaged)
             report = verify_timed(topology, damaged)
-            assert report.ok == right, (name, damaged.columns(), str(report))
+            assert report.ok == right, (name, flow_columns(damaged), str(report))
             reached("accepted" if right else "refused")
 
 
 def mutate(random: Random, flow: Flow) -> tuple[str, Flow]:
     """Return a flow with one number of one column changed, or one of its clock, and the name of that."""
     routes, clock = flow.routes, flow.timing
-    names = [*flow.columns(), "latency", "per_unit", "size", "tick", "begin", "overlap", "bandwidth"]
+    names = [*PIECES, *SENDS, "latency", "per_unit", "size", "tick", "begin", "overlap", "bandwidth"]
     names += [f"route {name}" for name in ("hop", "start", "end")] if routes is not None else []
     name = str(random.choice(names))
     if name in {"size", "tick", "bandwidth"}:

@@ -41,8 +41,8 @@ def messages_of(plan: Plan, parts: int = 1) -> Messages:
     """
     if len(list_relays(plan)):
         raise InfeasibleError("no trace lets a switch copy or add; make the schedule with --algorithm forest")
-    topology, rounds = list_rank_rounds(plan, parts if plan.trees is not None else 1, padded=True)
-    if topology.switches:
+    rounds = list_rank_rounds(plan, parts if plan.trees is not None else 1, padded=True)
+    if rounds.topology.switches:
         raise ScheduleError("rounds of ranks have no switches")
     amounts = block_amounts(plan)
     if amounts is not None:

@@ -25,11 +25,11 @@ from topodesign.compiler.columns import Columns
 from topodesign.compiler.frontends.colouring import Edge, degree_of, edge_colouring
 from topodesign.compiler.ir import Exchange, Permutations, Phase, Rows, Runs
 from topodesign.plans.flow import Flow
-from topodesign.plans.flow_ops import reverse
+from topodesign.plans.flow_ops import halves, reverse
 from topodesign.plans.measure import cost_of
 from topodesign.plans.plan import Plan
 from topodesign.plans.plan_ops import block_amounts, list_rank_rounds, list_relays, list_rounds
-from topodesign.plans.step_ops import canonical, halves, is_lean, prune
+from topodesign.plans.step_ops import canonical, is_lean, prune
 from topodesign.plans.verify.plans import check_movement
 from topodesign.topology.topology import IntArray, Topology
 
@@ -49,8 +49,8 @@ def permutations_of(plan: Plan, parts: int = 1, *, inplace: bool = False) -> Per
     if len(list_relays(plan)):
         raise InfeasibleError("no permutation lets a switch copy or add; make the schedule with --algorithm forest")
     uneven = block_amounts(plan) is not None
-    topology, rounds = list_rank_rounds(plan, parts if plan.trees is not None else 1, padded=True)
-    if topology.switches:
+    rounds = list_rank_rounds(plan, parts if plan.trees is not None else 1, padded=True)
+    if rounds.topology.switches:
         raise ScheduleError("rounds of ranks have no switches")
     rounds = rounds if uneven else canonical(rounds if is_lean(rounds) else prune(rounds))
     _check_size(rounds)
@@ -89,7 +89,7 @@ def _alike(plan: Plan, rounds: Flow) -> Flow:
     from topodesign.schedulers.spff import spff_orbit  # noqa: PLC0415  schedulers are asked for such plans alone
 
     topology = plan.topology
-    turned = canonical(list_rounds(Plan(topology, spff_orbit(topology, plan.collective)))[1])
+    turned = canonical(list_rounds(Plan(topology, spff_orbit(topology, plan.collective))))
     right = check_movement(topology, turned).ok and is_lean(turned)
     return turned if right and cost_of(topology, turned) == cost_of(topology, rounds) else rounds
 

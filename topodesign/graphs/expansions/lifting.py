@@ -10,8 +10,8 @@ from topodesign.base.errors import ScheduleError
 from topodesign.collectives import ALLREDUCE, REDUCE_SCATTER, Collective
 from topodesign.graphs.expansions.expansion import Lift, require_base
 from topodesign.plans.flow import Flow
-from topodesign.plans.flow_ops import concatenate, relabel, reverse
-from topodesign.plans.step_ops import canonical, find_links, halves, is_lean
+from topodesign.plans.flow_ops import concatenate, halves, relabel, reverse
+from topodesign.plans.step_ops import canonical, find_links, is_lean
 from topodesign.topology.topology import IntArray, Topology
 
 

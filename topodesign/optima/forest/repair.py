@@ -28,7 +28,7 @@ from topodesign.optima.forest.repair_kernels import Edges, Joined, Links, Pieces
 from topodesign.plans.build import build_trees
 from topodesign.plans.chunk_ops import MAX_WEIGHT, count_adding, find_teams, list_shards, routes_of
 from topodesign.plans.flow import Flow, Routes
-from topodesign.plans.flow_ops import concatenate, reverse, split_phases
+from topodesign.plans.flow_ops import concatenate, halves, reverse
 from topodesign.solve.maxflow import compute_nodes
 from topodesign.topology.topology import IntArray, Topology
 
@@ -59,7 +59,7 @@ def repair_trees(
     left, rest = remaining(trees.collective, known), _Rest(topology, known, relays, slower)
     if len(trees.movements) == 1 or trees.concurrent:
         return _repair_phase(trees, left, rest)
-    inward, out = split_phases(trees)
+    inward, out = halves(trees)
     out_left = _repair_phase(out, left.parts[1], rest)
     if topology.is_duplex and relays[0] == relays[1] and inward == reverse(out, inward.place):
         inward_left = reverse(out_left, topology)

@@ -44,9 +44,11 @@ from topodesign.plans.chunk_ops import (
     unfold_pieces,
 )
 from topodesign.plans.flow import Flow, Flows
+from topodesign.plans.measure import chunk_claim, stages_claim
 from topodesign.plans.plan import Plan
 from topodesign.plans.stages import list_shares
-from topodesign.plans.time.conditions import USE_KEYS, Conditions, Run, links_of
+from topodesign.plans.time.circuits import list_step_moments
+from topodesign.plans.time.conditions import USE_KEYS, Busy, Conditions, Moments, Run, TimingModel, links_of
 from topodesign.plans.time.losses import Link, Loss, find_link
 from topodesign.topology.symmetry import map_to_representatives
 from topodesign.topology.topology import IntArray
@@ -542,3 +544,24 @@ def run_chunks(plan: Plan, flows: Sequence[Flow], now: Conditions) -> PipelineSi
         size=now.size,
         critical=tuple(way for one in runs for way in one.critical),
     )
+
+
+def _claim(plan: Plan) -> dict[str, Fraction]:
+    return stages_claim(plan.flows) if isinstance(plan.movement, Flows) else chunk_claim(plan.flow)
+
+
+def _list_busy(_plan: Plan, *_: Fraction) -> tuple[list[Busy], str]:
+    raise ParameterError("trees are pipelined chunk by chunk; the timeline is for rounds and timed sends")
+
+
+def _list_moments(plan: Plan) -> Moments:
+    """Return the sends of the first chunks, step by step."""
+    note = (
+        f"Of all {plan.words} the first chunk is shown; all others follow a step behind the one before, so that "
+        "links are busy all the time."
+    )
+    return list_step_moments(plan, note)
+
+
+CHUNKS = TimingModel(_claim, run_chunks, _list_busy, _list_moments)
+"""Pipelines, and stages of them."""

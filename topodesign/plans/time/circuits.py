@@ -9,16 +9,20 @@ ports move while others send, and two planes in turn take the longer of delay an
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 
 import numpy as np
 
 from topodesign.base.errors import ParameterError, ScheduleError
 from topodesign.base.latency import USUAL
+from topodesign.base.units import format_size, format_time
 from topodesign.plans.flow import Circuits, Flow
+from topodesign.plans.measure import find_step_loads, flow_claim
 from topodesign.plans.plan import Plan
-from topodesign.plans.time.conditions import Conditions
-from topodesign.plans.time.steps import Message, SimulationResult, find_loads
+from topodesign.plans.plan_ops import list_rounds
+from topodesign.plans.time.conditions import Busy, Conditions, Moments, Run, TimingModel, check_busy
+from topodesign.plans.time.steps import Message, SimulationResult, run_steps
 
 Circuit = tuple[int, int, int, int]  # node, its port, other node, its port
 Port = tuple[int, int, bool]  # node, port, and whether it is its receiver
@@ -78,7 +82,7 @@ def run_circuits(plan: Plan, flow: Flow, now: Conditions) -> SimulationResult:
     switching, time = _Switching(flow.circuits), Fraction(0)
     ends: dict[int, Fraction] = {}
     critical: list[Message] = []
-    topology, loads = flow.topology, find_loads(flow)
+    topology, loads = flow.topology, find_step_loads(flow)
     rows = {step: slice(a, b) for step, a, b in loads.steps()}
     begins = {int(instant) + 1: number for number, instant in enumerate(flow.circuits.begin)}
     busy = np.zeros(len(topology.src))
@@ -104,3 +108,39 @@ def run_circuits(plan: Plan, flow: Flow, now: Conditions) -> SimulationResult:
     link_units = np.zeros(len(topology.src), dtype=np.int64)
     np.add.at(link_units, loads.link, loads.units)
     return SimulationResult(time, busy / float(time or 1), None, "lock-step", ends, link_units, tuple(critical))
+
+
+def _run(plan: Plan, flows: Sequence[Flow], now: Conditions) -> Run:
+    """Time a plan in steps, whose circuits may change."""
+    return run_steps(plan, flows[0], now) if flows[0].circuits is None else run_circuits(plan, flows[0], now)
+
+
+def _list_busy(plan: Plan, size: Fraction, alpha: Fraction, bandwidth: Fraction) -> tuple[list[Busy], str]:
+    """Return when links are busy in each step in lock-step."""
+    flow = list_rounds(plan)
+    loads = find_step_loads(flow)
+    check_busy(len(loads.step), "messages")
+    unit = size * 8 / flow.whole_units * flow.topology.degree / bandwidth  # seconds for a unit over a link
+    columns = zip(loads.units.tolist(), loads.capacity.tolist(), strict=True)
+    took, busy, now, done = [alpha + units * unit / ports for units, ports in columns], list[Busy](), Fraction(0), 0
+    for step, first, last in loads.steps():
+        now += alpha * (step - 1 - done)  # of steps that send nothing
+        own, links = took[first:last], loads.link[first:last].tolist()
+        texts = [f"step {step}, {format_time(time)}" for time in own]
+        busy.append(Busy(f"step {step}", [now] * len(own), [now + time for time in own], links, texts))
+        now, done = now + max(own), step
+    now += alpha * (flow.steps - done)
+    return busy, f"in lock-step: {format_size(size)} in {format_time(now)}, alpha {format_time(alpha)}"
+
+
+def list_step_moments(plan: Plan, note: str = "All sends of a step are at the same time.") -> Moments:
+    """Return the sends of a plan step by step."""
+    flow = list_rounds(plan)
+    adds = flow.reduce_steps
+    does = ("; adding up", "; handing out") if 0 < adds < flow.steps else ("", "")
+    names = tuple(f"Step {step} of {flow.steps}{does[step > adds]}" for step in range(1, flow.steps + 1))
+    return Moments(flow, np.arange(flow.steps + 1), names, note)
+
+
+STEPS = TimingModel(lambda plan: flow_claim(plan.flow), _run, _list_busy, list_step_moments)
+"""Rounds in lock-step, also over routes and circuits."""

@@ -6,19 +6,23 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import ClassVar, Self
+from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from topodesign.base.declared import Declared, key
+from topodesign.base.errors import TooLargeError
 from topodesign.base.latency import Latency
+from topodesign.plans.flow import Flow
 from topodesign.plans.plan import Plan
 from topodesign.plans.time.losses import Link, Loss
 from topodesign.plans.time.options import Mode
 from topodesign.topology.link_table import LinkTable
+from topodesign.topology.topology import IntArray
 
 SHOWN = 8  # lines of a critical path that are printed
+_MAX_BUSY = 20_000  # times of links that are listed
 
 
 @dataclass(frozen=True)
@@ -88,6 +92,41 @@ class Run(Declared, ABC):
             return []
         mean, least, most = (f(self.utilisation) for f in (np.mean, np.min, np.max))
         return [f"links transmit {mean:.1%} of the time on average, {least:.1%} to {most:.1%}"]
+
+
+class Busy(NamedTuple):
+    """When links are busy in a step, or with the sends of a collective."""
+
+    name: str
+    start: list[Fraction]  # seconds
+    end: list[Fraction]
+    link: list[int]
+    texts: list[str]  # what each is busy with
+
+
+class Moments(NamedTuple):
+    """Sends between two instants each."""
+
+    flow: Flow
+    instants: IntArray  # ascending
+    names: tuple[str, ...]  # what to call the time after each instant but the last
+    note: str  # what the sends stand for
+
+
+class TimingModel(NamedTuple):
+    """What a timing model answers about a plan, beside its form and the verifier's check."""
+
+    claim: Callable[[Plan], dict[str, Fraction]]  # what it costs, by the names of a claim
+    run: Callable[[Plan, Sequence[Flow], Conditions], Run]
+    # from bytes, latency and bits/s of a node: when links are busy, and what the times mean
+    busy: Callable[[Plan, Fraction, Fraction, Fraction], tuple[list[Busy], str]]
+    moments: Callable[[Plan], Moments]
+
+
+def check_busy(many: int, what: str) -> None:
+    """Raise TooLargeError if times of links are too many to list."""
+    if many > _MAX_BUSY:
+        raise TooLargeError(f"{many} {what} are too many to draw; at most {_MAX_BUSY}")
 
 
 def links_of(plan: Plan, now: Conditions) -> LinkTable | None:

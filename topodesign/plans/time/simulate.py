@@ -25,17 +25,16 @@ from topodesign.fabrics.fabric import NODE_BANDWIDTH, Fabric
 from topodesign.fabrics.node_values import as_latency, as_ready, latency_words
 from topodesign.fabrics.part import select_part
 from topodesign.plans.files import as_plan
-from topodesign.plans.flow import Flow
 from topodesign.plans.measure import cost_of
 from topodesign.plans.plan import Plan
 from topodesign.plans.plan_ops import list_rank_rounds, list_rounds
-from topodesign.plans.time.chunks import PipelineSimulation, run_chunks
-from topodesign.plans.time.circuits import run_circuits
+from topodesign.plans.time.chunks import PipelineSimulation
 from topodesign.plans.time.conditions import Conditions, Run
 from topodesign.plans.time.losses import Link, Loss
+from topodesign.plans.time.models import MODELS
 from topodesign.plans.time.options import ConditionOptions
-from topodesign.plans.time.steps import SimulationResult, run_steps
-from topodesign.plans.time.ticks import TimedSimulation, run_ticks
+from topodesign.plans.time.steps import SimulationResult
+from topodesign.plans.time.ticks import TimedSimulation
 from topodesign.plans.time.workload import Layer, TrainingStep, backpropagation, load_workload
 from topodesign.topology.link_table import LinkTable, read_link_table
 
@@ -232,16 +231,7 @@ def simulate(
     )
     if (now.jitter or now.ready) and model != "clock":
         raise ParameterError(f"delays are of timed sends, and {plan.kind} have no times of their own; omit them")
-    return Simulation(plan, now, _run(plan, flows, now))
-
-
-def _run(plan: Plan, flows: tuple[Flow, ...], now: Conditions) -> Run:
-    """Run the clock of the timing model."""
-    if flows[0].model == "chunks":
-        return run_chunks(plan, flows, now)
-    if flows[0].model == "clock":
-        return run_ticks(plan, flows, now)
-    return run_steps(plan, flows[0], now) if flows[0].circuits is None else run_circuits(plan, flows[0], now)
+    return Simulation(plan, now, MODELS[model].run(plan, flows, now))
 
 
 def _link(plan: Plan, link: str | tuple[int | str, int | str]) -> Link:
@@ -287,7 +277,8 @@ def find_factors(plan: Plan, parts: int) -> tuple[Fraction, Fraction]:
     if plan.collective.several:
         raise InfeasibleError("several collectives at the same time have no size in common")
     if plan.size is not None:
-        cost = cost_of(*list_rank_rounds(plan))
+        rounds = list_rank_rounds(plan)
+        cost = cost_of(rounds.topology, rounds)
         steps, y = Fraction(cost.steps), cost.bandwidth
     else:
         chunks = parts if plan.model == "chunks" else None
@@ -337,7 +328,7 @@ def training_step(
     plan = as_plan(plan)
     if plan.model != "steps":
         raise ParameterError(f"a training step is timed with a plan of rounds, not of {plan.kind}")
-    cost = cost_of(*list_rounds(plan))
+    cost = cost_of(plan.topology, list_rounds(plan))
     if len(plan.collective.parts) > 1:
         if cost.steps % 2:
             raise ParameterError("the two halves of this allreduce differ; use a reduce-scatter or allgather schedule")

@@ -34,6 +34,7 @@ from topodesign.base.latency import USUAL
 from topodesign.base.units import format_size, format_time
 from topodesign.collectives.collective import EVERYONE
 from topodesign.plans.flow import Flow
+from topodesign.plans.measure import Loads, find_step_loads
 from topodesign.plans.plan import Plan
 from topodesign.plans.step_ops import unfold
 from topodesign.plans.time.clock import find_cells, run_clock
@@ -46,7 +47,6 @@ from topodesign.topology.topology import IntArray
 
 _FEW_NODES = 2**13
 """Up to this many nodes a plan that has too few sends to be right is timed all the same."""
-_DENSE = 2**24  # pairs of a step and a link whose loads are counted in a table
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,49 +129,6 @@ class RoutedRun(Run):
         if len(self.step_ends) > SHOWN:
             lines.append(f"  ... and {len(self.step_ends) - SHOWN} more")
         return "\n".join(lines)
-
-
-@dataclass(frozen=True, eq=False)
-class Loads:
-    """Link loads by step and link, in units of the smallest block."""
-
-    step: IntArray  # from 1
-    link: IntArray
-    units: IntArray
-
-    def steps(self) -> list[tuple[int, int, int]]:
-        """Return the steps with messages: (step, first, last + 1)."""
-        begin = np.flatnonzero(np.diff(self.step, prepend=0)).tolist()
-        return list(zip(self.step[begin].tolist(), begin, [*begin, len(self.step)][1:], strict=True))
-
-
-def find_loads(flow: Flow) -> Loads:
-    """Return link loads by step; of folded flows one link per orbit."""
-    send, link = flow.find_links()
-    if len(link) and int(link.min()) < 0:
-        row = send[int(np.argmin(link))]
-        raise ScheduleError(f"row {row} sends over {flow.src[row]}->{flow.dst[row]}, which is not a link")
-    share, width = flow.share_of(flow.block), (flow.hi - flow.lo).astype(np.int64)
-    if flow.units * int(share.max(initial=1)) * max(1, len(link)) >= 2**63:
-        raise TooLargeError(f"{flow.units} units per shard are too many for {len(flow)} sends; use fewer units")
-    if flow.fold is not None:
-        flow.fold.check(flow.topology)
-        link = flow.fold.link_orbits(flow.topology)[link]
-    amount, links = (width * share)[flow.piece[send]], len(flow.topology.src)
-    key = flow.start[send].astype(np.int64) * links + link
-    number = (int(flow.end.max(initial=0)) + 1) * links
-    if number <= _DENSE:
-        table = np.zeros(number, dtype=np.int64)
-        np.add.at(table, key, amount)
-        found = np.flatnonzero(table)
-        units = table[found]
-    else:
-        order = stable_order(key)
-        key = key[order]
-        first = np.flatnonzero(np.diff(key, prepend=-1))
-        found, units = key[first], np.add.reduceat(amount[order], first)
-    step, link = np.divmod(found, max(1, links))
-    return Loads(step + 1, link, units)
 
 
 @dataclass(frozen=True, eq=False)
@@ -278,7 +235,9 @@ def time_steps(
     if failed:
         loss, happens = find_loss(flow, failed)
         flow = flow.some(happens)
-    loads = find_loads(flow)
+    loads = find_step_loads(flow)
+    if loads.units.dtype == object:
+        raise TooLargeError(f"{flow.units} units per shard are too many for {len(flow)} sends; use fewer units")
     own_alpha, own_unit, rate = pace.count(int(loads.units.max(initial=0)), len(loads.steps()))
     kind = pace.kind[loads.link]
     duration = own_alpha[kind] + own_unit[kind] * loads.units

@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -20,13 +21,24 @@ from topodesign.base.compiled import LARGEST
 from topodesign.base.declared import key
 from topodesign.base.errors import ParameterError, ScheduleError, TooLargeError
 from topodesign.base.units import format_size, format_time
+from topodesign.base.wording import count_noun
 from topodesign.plans.flow import MAX_TICKS, Column, Flow
 from topodesign.plans.link_times import LinkTimes, common_ticks, flow_in_ticks, link_times
 from topodesign.plans.plan import Plan
 from topodesign.plans.step_ops import find_links, prune
 from topodesign.plans.time.clock import find_cells, find_twice, order_uses, run_clock
 from topodesign.plans.time.clock_kernels import Spans, Uses
-from topodesign.plans.time.conditions import SHOWN, USE_KEYS, Conditions, Run, links_of
+from topodesign.plans.time.conditions import (
+    SHOWN,
+    USE_KEYS,
+    Busy,
+    Conditions,
+    Moments,
+    Run,
+    TimingModel,
+    check_busy,
+    links_of,
+)
 from topodesign.plans.time.losses import find_loss
 from topodesign.topology.link_table import LinkTable
 from topodesign.topology.topology import IntArray, Topology
@@ -361,3 +373,34 @@ def _link_times(
     units = max(flow.units for flow in flows)
     found = common_ticks(latency, [unit[one] for one in used.tolist()], units, tuple(grains))
     return found._replace(latency=found.latency[of_latency]), found.per_unit[per_unit]
+
+
+def _claim(plan: Plan) -> dict[str, Fraction]:
+    each = {f"time_{number}": one.time for number, one in enumerate(plan.flows)} if plan.collective.several else {}
+    return {"time": max(one.time for one in plan.flows), **each}
+
+
+def _list_busy(plan: Plan, *_: Fraction) -> tuple[list[Busy], str]:
+    """Return when links are busy with the sends of each collective."""
+    streams = [one.over_links() for one in plan.flows]
+    check_busy(sum(map(len, streams)), "sends")
+    busy = []
+    for number, one in enumerate(streams):
+        name = f"{number}: {one.collective}" if plan.collective.several else "send"
+        link = plan.topology.link_index(one.src, one.dst).tolist()
+        start, end = ([int(tick) * one.timing.tick for tick in column] for column in (one.start, one.end))
+        busy.append(Busy(name, start, end, link, [f"block {block}" for block in one.of_sends(one.block).tolist()]))
+    return busy, "every bar is a send with its latency"
+
+
+def _list_moments(plan: Plan) -> Moments:
+    """Return the sends between one event and the next."""
+    flow = plan.flow.over_links()
+    instants = np.unique(np.concatenate((flow.start, flow.end)))
+    times = [format_time(tick * flow.timing.tick) for tick in instants.tolist()]
+    spans = tuple(f"{start} to {end}" for start, end in pairwise(times))
+    return Moments(flow, instants, spans, f"From one event to the next; {count_noun(len(flow), 'send')} in all.")
+
+
+CLOCK = TimingModel(_claim, run_ticks, _list_busy, _list_moments)
+"""Timed sends, of one collective or several at the same time."""

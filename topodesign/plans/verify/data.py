@@ -25,6 +25,7 @@ right if those of the representatives are, once the generators are proven to be 
 
 from __future__ import annotations
 
+from itertools import accumulate
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -110,7 +111,11 @@ def _sort(flow: Flow) -> tuple[IntArray, Sends]:
     """Return the sends by block, movement and start."""
     block = flow.of_sends(flow.block)
     by_end = np.zeros(0, dtype=np.int64)
-    if flow.model == "clock":
+    steady = flow.model == "steps" or not np.any(flow.end - flow.start != 1)
+    times = [flow.start[flow.part == at] for at in range(len(flow.movements))] if len(flow.movements) > 1 else []
+    lasts = accumulate((int(one.max(initial=-1)) for one in times), max)
+    steady &= all(bool(np.all(one > last)) for one, last in zip(times[1:], lasts, strict=False))
+    if not steady:
         order = _order(block, flow.part, flow.start)
         places = np.empty_like(order)
         places[order] = np.arange(len(order))
@@ -121,7 +126,7 @@ def _sort(flow: Flow) -> tuple[IntArray, Sends]:
     narrow = [_arrange(column, order, np.int32) for column in (flow.src, flow.dst, flow.part)]
     src, dst, part = narrow
     start = _arrange(flow.start, order, np.int64)
-    end = start + 1 if flow.model == "steps" else _arrange(flow.end, order, np.int64)
+    end = start + 1 if steady else _arrange(flow.end, order, np.int64)
     lo, hi = (_arrange(flow.of_sends(column), order, np.int64) for column in (flow.lo, flow.hi))
     return order, Sends(src, dst, part, start, end, lo, hi, by_end)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
@@ -170,14 +170,11 @@ def check_flows(flows: tuple[Flow, ...], *, several: bool = False) -> Verdict:
             flows[0].fold.check(flows[0].topology)
         except TopologyError as error:
             return Verdict((f"the symmetry is none of the topology: {error}",))
-    if flows[0].model == "steps":
-        return _check_steps(flows[0])
-    if flows[0].model == "clock":
-        return _check_clocks(flows, together=several)
-    return _check_stages(flows) if several else _check_chunks(flows[0])
+    return CHECKS[flows[0].model](flows, several)
 
 
-def _check_steps(flow: Flow) -> Verdict:
+def _check_steps(flows: tuple[Flow, ...], _several: bool) -> Verdict:
+    (flow,) = flows
     links = find_links(flow)
     problems, there = check_links(flow, links)
     data = replay_data(flow, there)
@@ -186,7 +183,10 @@ def _check_steps(flow: Flow) -> Verdict:
     return Verdict((*problems, *data.problems), figures, details, text, describe_waste(*wasted), *wasted)
 
 
-def _check_chunks(flow: Flow) -> Verdict:
+def _check_chunks(flows: tuple[Flow, ...], several: bool) -> Verdict:
+    if several:
+        return _check_stages(flows)
+    (flow,) = flows
     if not len(flow.block):
         return Verdict(("it has no paths" if flow.rate is None else "it has no trees",))
     links = find_links(flow)
@@ -224,7 +224,7 @@ def _check_stages(flows: tuple[Flow, ...]) -> Verdict:
     return Verdict((), figures, details, f"{len(flows)} stages of height {height}, {trees} trees")
 
 
-def _check_clocks(flows: tuple[Flow, ...], *, together: bool) -> Verdict:
+def _check_clocks(flows: tuple[Flow, ...], together: bool) -> Verdict:
     problems: list[str] = []
     messages, streams, times, texts = [], [], [], []
     redundant = refilled = 0
@@ -263,6 +263,14 @@ def _unknown_bandwidth(flows: tuple[Flow, ...]) -> list[str]:
         return []
     rate *= flow.topology.degree
     return [f"the plan does not say its bandwidth: times are right for {format_rate(rate)} of a node or more"]
+
+
+CHECKS: dict[str, Callable[[tuple[Flow, ...], bool], Verdict]] = {
+    "steps": _check_steps,
+    "chunks": _check_chunks,
+    "clock": _check_clocks,
+}
+"""By timing model: what is legal, of flows that may be several."""
 
 
 def verify_or_raise(plan: Plan, what: str = "the plan") -> Plan:

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from topodesign.base.errors import TooLargeError
+import numpy as np
+
+from topodesign.base.errors import ParameterError, TooLargeError
 from topodesign.base.units import Quantity, as_bandwidth, as_size, as_time
+from topodesign.plans.measure import find_step_loads
 from topodesign.plans.plan import Plan
-from topodesign.plans.time.busy import list_busy, load_steps
+from topodesign.plans.plan_ops import list_rounds
+from topodesign.plans.time.models import list_busy
 from topodesign.report.charts.chart import Chart, Series
 
 MAX_LANES = 256
@@ -44,13 +48,16 @@ def link_use_chart(plan: Plan) -> Chart:
 
     * ``plan``: in rounds.
     """
-    topology, moved, load = load_steps(plan)
-    real = topology.src != topology.dst
-    steps = list(range(1, moved.steps + 1))
-    fullest, mean = [], []
-    for row in load:
-        fullest.append(max(map(Fraction, row[real].tolist(), topology.capacity[real].tolist())) / moved.units)
-        mean.append(Fraction(int(row[real].sum()), int(topology.capacity[real].sum()) * moved.units))
+    if plan.model != "steps":
+        raise ParameterError(f"link use by step is for plans in rounds, not in {plan.kind}; plot its timeline")
+    flow = list_rounds(plan)
+    loads, topology = find_step_loads(flow), flow.topology
+    steps, ports = list(range(1, flow.steps + 1)), int(topology.capacity[topology.src != topology.dst].sum())
+    worst = loads.fullest()
+    fullest = [worst.get(step, Fraction(0)) / flow.units for step in steps]
+    carried = np.zeros(flow.steps + 1, dtype=np.int64)
+    np.add.at(carried, loads.step, loads.units)
+    mean = [Fraction(units, ports * flow.units) for units in carried[1:].tolist()]
     share = float(sum(mean, Fraction(0)) / sum(fullest, Fraction(0))) if any(fullest) else 1.0
     return Chart(
         "use",

@@ -17,10 +17,11 @@ from topodesign.fabrics.fabric import Fabric
 from topodesign.fabrics.places import PlaceLike, as_place
 from topodesign.optima.optimum import optimum
 from topodesign.plans.files import load_plan
-from topodesign.plans.measure import compute_claim, step_costs
+from topodesign.plans.measure import step_costs
 from topodesign.plans.plan import Plan
 from topodesign.plans.time.chunks import PipelineSimulation
 from topodesign.plans.time.conditions import Run
+from topodesign.plans.time.models import compute_claim
 from topodesign.plans.time.simulate import simulate
 from topodesign.plans.verify.plans import verify
 from topodesign.pricing.workload import Workload

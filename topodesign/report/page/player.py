@@ -12,7 +12,7 @@ from topodesign.base.errors import InfeasibleError, ScheduleError, TooLargeError
 from topodesign.collectives.collective import EVERYONE, Collective
 from topodesign.plans.plan import Plan
 from topodesign.plans.plan_ops import list_ways
-from topodesign.plans.time.busy import list_moments
+from topodesign.plans.time.models import list_moments
 from topodesign.report.charts.chart import Drawing
 from topodesign.report.page.parts import Block, Compact, Played, Sends
 from topodesign.topology.topology import IntArray

@@ -320,7 +320,8 @@ def static(nodes: int, degree: int, collective: Collective, *, duplex: bool) -> 
             build(text)
         except TopodesignError:  # the catalog has no such row
             continue
-        topology, rounds = list_rounds(schedule(text, collective))
+        rounds = list_rounds(schedule(text, collective))
+        topology = rounds.topology
         if topology.degree <= degree and rounds.steps:
             circuits, counts = [circuits_of(topology, duplex=duplex)], np.array([rounds.steps])
             plan = plan_of(rounds, circuits, counts, degree, duplex=duplex, method="static", note=text)
