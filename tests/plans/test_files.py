@@ -30,7 +30,7 @@ from topodesign.optima.forest import schedule as forest
 from topodesign.optima.forest.schedule import forest_schedule
 from topodesign.plans.build import build_steps
 from topodesign.plans.files import load_plan, save_plan
-from topodesign.plans.flow import KINDS
+from topodesign.plans.flow import KINDS, PIECES, SENDS, Flows
 from topodesign.plans.measure import cost_claim, cost_of, flow_claim
 from topodesign.plans.old_files import OLD_KINDS
 from topodesign.plans.plan import Plan
@@ -294,3 +294,26 @@ def test_values_of_wrong_types_are_refused_or_read(kind: str, tmp_path: Path) ->
             except TopodesignError:
                 refused += 1
     assert refused > tried / 2
+
+
+@pytest.mark.parametrize("kind", PLANS)
+def test_the_page_reads_every_plan_with_numpy_alone(kind: str, tmp_path: Path) -> None:
+    """The function of docs/files.md gives the columns and the fields of every flow."""
+    page = (Path(__file__).parents[2] / "docs" / "files.md").read_text(encoding="utf-8")
+    block = next(block for block in page.split("```python\n") if "def read_plan" in block).split("```")[0]
+    names: dict[str, Any] = {}
+    exec("\n".join(line[4:] for line in block.splitlines()), names)  # noqa: S102  as a reader does
+    plan = PLANS[kind]()
+    header, tables = names["read_plan"](plan.save(tmp_path / "plan.npz"))
+    flows = plan.movement.each if isinstance(plan.movement, Flows) else (plan.flow,)
+    assert (header["kind"], len(tables)) == (kind, len(flows))
+    assert {name: Fraction(value) for name, value in header["claim"].items()} == plan.claim
+    for flow, table in zip(flows, tables, strict=True):
+        assert (flow.model, flow.units, len(flow)) == (table["model"], table["units"], table["sends"])
+        for name in (*PIECES, *SENDS):
+            assert np.array_equal(getattr(flow, name), table[name])
+        if flow.routes is not None:
+            cuts = zip(table["hop_start"], table["hop_start"][1:], strict=False)
+            ways = [table["hop"][first:last].tolist() for first, last in cuts]
+            assert [way[0] for way in ways] == table["src"][table["route_send"]].tolist()
+            assert [way[-1] for way in ways] == table["dst"][table["route_send"]].tolist()

@@ -21,7 +21,7 @@ Way = list[int]
 def judge(flows: Sequence[Flow], *, several: bool = False) -> bool:
     """Return whether a plan is right: one flow, streams by the clock, or stages of chunks."""
     whole = [unfold(flow) for flow in flows]
-    if any(flow is None or not len(flow.block) and flow.model == "chunks" for flow in whole):
+    if any(flow is None or (flow.model == "chunks" and not len(flow.block)) for flow in whole):
         return False
     each = [flow for flow in whole if flow is not None]
     if not all(judge_links(flow) and judge_data(flow) for flow in each):
@@ -31,7 +31,7 @@ def judge(flows: Sequence[Flow], *, several: bool = False) -> bool:
     return each[0].model == "steps" or judge_clock(each)
 
 
-def unfold(flow: Flow) -> Flow | None:
+def unfold(flow: Flow) -> Flow | None:  # noqa: C901  a definition in one place
     """Return all images of a folded flow under its group; None if the generators do not keep the links."""
     if flow.fold is None:
         return flow
@@ -140,7 +140,7 @@ def group_of(flow: Flow, piece: int) -> int:
     return own if own >= 0 else int(ends.max(initial=-1))
 
 
-def judge_data(flow: Flow) -> bool:
+def judge_data(flow: Flow) -> bool:  # noqa: C901, PLR0912  a definition in one place
     """Return whether all data arrive; in pipelines, whether nothing does so in vain."""
     nodes, team = flow.nodes, flow.team
     owner = flow.collective.owners(flow.blocks, nodes)
@@ -264,7 +264,7 @@ def judge_stages(flows: Sequence[Flow]) -> bool:
     return all(len(held) == fine and all(one == Counter(members) for one in held.values()) for held in data.values())
 
 
-def judge_clock(flows: Sequence[Flow]) -> bool:
+def judge_clock(flows: Sequence[Flow]) -> bool:  # noqa: C901, PLR0911, PLR0912  a definition in one place
     """Return whether no link is faster than it is or has two messages at a time, and switches pass on what is there."""
     taken: dict[tuple[int, int], list[tuple[int, int, int, int]]] = defaultdict(list)
     for number, flow in enumerate(flows):

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
@@ -156,6 +157,19 @@ class Plan(Result):
     def rounds(self) -> Flow:
         """The unfolded sends in steps; InfeasibleError if it has no steps."""
         return unfold_steps(self.flow)
+
+    def save(self, path: str | Path) -> Path:
+        """Write it to a file, as :func:`~topodesign.plans.files.save_plan` does.
+
+        Examples
+        --------
+        >>> from topodesign import schedule
+        >>> schedule("biring(2,4)").save("ring.npz").name
+        'ring.npz'
+        """
+        from topodesign.plans.files import save_plan  # noqa: PLC0415  which reads plans
+
+        return save_plan(path, self)
 
     def saying(self, *notes: str) -> Plan:
         """Return the same with more notes."""
