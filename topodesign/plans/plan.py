@@ -11,6 +11,7 @@ from types import MappingProxyType
 from typing import Any
 
 from topodesign.base.cost import Cost
+from topodesign.base.entry_points import load
 from topodesign.base.errors import InfeasibleError, ScheduleError
 from topodesign.base.records import Result
 from topodesign.base.units import format_time
@@ -167,9 +168,8 @@ class Plan(Result):
         >>> schedule("biring(2,4)").save("ring.npz").name
         'ring.npz'
         """
-        from topodesign.plans.files import save_plan  # noqa: PLC0415  which reads plans
-
-        return save_plan(path, self)
+        saved: Path = load("plans.files:save_plan")(path, self)
+        return saved
 
     def saying(self, *notes: str) -> Plan:
         """Return the same with more notes."""
