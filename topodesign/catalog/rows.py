@@ -17,7 +17,7 @@ from topodesign.catalog.all_to_all import Bounds, PriceKey
 if TYPE_CHECKING:
     from topodesign.topology.topology import Topology
 
-VERSION = 6  # version of the catalog that rows written now belong to
+VERSION = 7  # version of the catalog that rows written now belong to
 
 Price = tuple[int, int, int, int, bool]
 """Nodes, steps, the mean of both bandwidth factors as numerator and denominator, and whether duplex."""
