@@ -293,8 +293,8 @@ class Flow:
                 if not isinstance(column, np.ndarray) or column.dtype.kind != "i" or column.shape != shape:
                     raise ScheduleError(f"column {name!r} of a flow must be an integer array of shape {shape}")
                 column.setflags(write=False)
-        if self.units < 1:
-            raise ScheduleError(f"a flow has at least one unit per block, not {self.units}")
+        if self.units < 1 or self.steps < 0:
+            raise ScheduleError(f"a flow has {self.units} units per block and {self.steps} steps; use at least 1 and 0")
         nodes, parts = self.topology.nodes, len(self.movements)
         _check_range(self, "piece", len(self.block))
         _check_range(self, "src", nodes)

@@ -137,6 +137,25 @@ def test_a_send_of_a_step_takes_one_step() -> None:
         replace(flow, start=np.maximum(flow.start - 1, 0))
 
 
+def test_a_flow_has_units_and_steps() -> None:
+    flow = PLANS_HERE["timed"]().flow
+    for changes in ({"units": 0}, {"steps": -1}):
+        with pytest.raises(ScheduleError, match="use at least 1 and 0"):
+            replace(flow, **changes)
+
+
+def test_sends_of_pipelines_may_take_several_instants() -> None:
+    flow = schedule("torus(2,3)", "broadcast", root=2).flow
+    assert judge([flow])
+    slow = replace(flow, start=3 * flow.start, end=3 * flow.start + 2)
+    assert judge([slow])
+    assert check_flows((slow,)).ok
+    last = np.arange(len(flow)) == np.argmax(flow.end)
+    late = replace(flow, end=flow.end + 9 * last)
+    assert judge([late])
+    assert check_flows((late,)).ok
+
+
 def test_sizes_have_a_form() -> None:
     """They are whole numbers that can be added up, one for every block, and of flows in chunks."""
     flow = CHANGED["shards"]().flow
