@@ -11,7 +11,10 @@ from typing import Any
 import pytest
 
 import topodesign
+from tests.cli.test_answers import ALL
 from topodesign.base.errors import TopodesignError
+from topodesign.cli.answers import function_of
+from topodesign.cli.main import run
 
 NAMES = [name for name in topodesign.__all__ if name != "__version__"]
 
@@ -86,3 +89,18 @@ def test_wrong_arguments_get_our_errors(name: str, tmp_path: Path, monkeypatch: 
 )
 def test_text_and_numbers_are_taken(call: Any) -> None:
     assert repr(call())
+
+
+# -- commands and functions have names by one rule --------------------------------------------------------------------
+
+
+NONE = {"catalog status", "convert", "info"}
+"""Commands without a function."""
+
+
+@pytest.mark.parametrize("command", [" ".join(path) for path in ALL])
+def test_every_command_has_a_function_by_one_rule(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    function = function_of(command)
+    assert (function in topodesign.__all__) == (command not in NONE)
+    assert run([*command.split(), "--help"]) == 0
+    assert (f"In Python: topodesign.{function}()" in capsys.readouterr().out) == (command not in NONE)

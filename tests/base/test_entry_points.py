@@ -13,6 +13,8 @@ import pytest
 
 from topodesign import plugins
 from topodesign.base import entry_points
+from topodesign.base.entry_points import GROUPS, Plugin
+from topodesign.base.plugins import Group, Plugins
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "plugins.md").read_text()
@@ -153,3 +155,23 @@ def test_formats_of_others_are_used(tmp_path: Path) -> None:
         "wire export plan.json --format words -o words.txt",
     )
     assert (tmp_path / "words.txt").read_text() == "done\n"
+
+
+# -- what is listed of plugins where there are none; with plugins see test_entry_points.py ----------------------------
+
+
+def test_every_door_is_listed() -> None:
+    found = plugins()
+    assert [group.group for group in found.groups] == [group.group for group in GROUPS]
+    assert all(group.own for group in found.groups)
+    assert found.heading().endswith("6 groups")
+
+
+def test_what_is_left_out_is_said() -> None:
+    broken = Plugin("topodesign.families", "ring", "rings", "1", "rings:ring", "the name is taken")
+    found = Plugins((Group("topodesign.families", "families of graphs", ("torus",)),), (broken,))
+    assert found.failed == (broken,)
+    assert found.heading() == "1 plugin, 1 omitted; 1 group"
+    assert "omitted: the name is taken" in str(found)
+    assert found.record()["plugins"][0]["error"] == "the name is taken"
+    assert found.to_records()[0]["package"] == "rings"

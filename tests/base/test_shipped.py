@@ -7,14 +7,17 @@ import os
 import shutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
-from tests.report.test_first_use import COMMANDS
+import topodesign
+from tests.report.test_figures import COMMANDS
 from topodesign.base.errors import FileFormatError, ParameterError
 from topodesign.base.shipped import copy_examples, examples, find_shipped_folder
+from topodesign.base.version import __version__
 from topodesign.catalog.files import catalog_file, degrees, get_packed_path, whole_text
 from topodesign.cli.main import program
 from topodesign.fabrics.files import read_fabric
@@ -141,3 +144,11 @@ def test_command(tmp_path: Path) -> None:
     done = CliRunner().invoke(program, ["examples", NAMES[0], "-o", str(tmp_path), "--json"], standalone_mode=False)
     assert json.loads(done.output) == {"schema": "topodesign/examples/1", "files": [str(tmp_path / NAMES[0])]}
     assert CliRunner().invoke(program, ["examples", "-o", str(tmp_path)]).exit_code == 2
+
+
+# -- one place says the version: that of the installed package --------------------------------------------------------
+
+
+def test_the_version_is_that_of_the_package() -> None:
+    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
+    assert topodesign.__version__ == __version__ == project.get("version", __version__)

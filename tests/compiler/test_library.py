@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import random
+from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise
 from pathlib import Path
@@ -14,6 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.conftest import few
+from tests.samples.trees import fabric, tree_schedule
 from topodesign import (
     build,
     check_call,
@@ -27,15 +31,27 @@ from topodesign import (
     simulate,
     verify,
 )
-from topodesign.base.errors import InfeasibleError, ParameterError, TopodesignError
+from topodesign.base.errors import FileFormatError, InfeasibleError, ParameterError, TopodesignError
 from topodesign.base.latency import Latency
 from topodesign.cli.main import run
 from topodesign.collectives import COLLECTIVES
-from topodesign.compiler.library import CANDIDATES, Library, LibraryRow, compile_library, fastest
+from topodesign.compiler.fitting import compile_fitting
+from topodesign.compiler.library import (
+    CANDIDATES,
+    Library,
+    LibraryRow,
+    between,
+    compile_library,
+    fastest,
+    read_measured,
+)
 from topodesign.execution.levels import neighbours_of
 from topodesign.fabrics.places import as_fabric
+from topodesign.plans.plan import Plan
 from topodesign.plans.sets import ForSizes, save_plan_set, wiring_digest
 from topodesign.pricing.mix import Mix, Share
+from topodesign.runtime.msccl.check import CheckReport
+from topodesign.runtime.msccl.profiles import get_profile
 from topodesign.schedulers.group_ways import Wires, time_built_in
 
 lines = st.lists(st.tuples(st.integers(0, 50), st.integers(0, 9)), min_size=1, max_size=5)
@@ -269,3 +285,108 @@ def test_the_old_name_is_the_new_command(
     assert json.loads(said.out)["entries"][0]["collective"] == "allgather"
     assert run(["compile", "biring(2,4)", "--for", "all", "--set", "channels=2", "-o", "x"]) == 2
     assert "--set channels= cannot be combined with --for" in capsys.readouterr().err
+
+
+# -- measured times choose plans: where two measured lines cross, and what cannot be read is refused ------------------
+
+
+HEAD = "collective,method,size,time\n"
+ROWS = "allreduce,forest,1KiB,10us\nallreduce,forest,1MiB,100us\nallreduce,ring,1KiB,20us\nallreduce,ring,1MiB,60us\n"
+
+
+def write(tmp_path: Path, rows: str) -> Path:
+    path = tmp_path / "measured.csv"
+    path.write_text(HEAD + rows)
+    return path
+
+
+def test_plans_change_where_measured_lines_cross(tmp_path: Path) -> None:
+    """10 + 90 t and 20 + 40 t microseconds meet at t = 1/5 of the way from 1 KiB to 1 MiB."""
+    names = ["allreduce", "allgather"]
+    made = compile_library("biring(2,4)", names, targets=[], measured=write(tmp_path, ROWS))
+    first, second, other = made.entries
+    meet = 1024 + Fraction(2**20 - 1024, 5)
+    assert (first.method, first.from_bytes, second.method) == ("forest", 0, "ring")
+    assert first.to_bytes == second.from_bytes == -(-meet.numerator // meet.denominator)
+    assert (first.measured, second.measured, other.measured) == (True, True, False)
+    assert first.time_s == pytest.approx(10e-6)
+    assert second.time_s == pytest.approx(28e-6, rel=1e-4)
+    made.save(tmp_path / "plans")
+    entries = read_plan_set(tmp_path / "plans").entries
+    assert [one.measured for one in entries] == [True, True, False]
+    assert [one.time_s for one in entries] == [one.time_s for one in made.entries]
+
+
+@pytest.mark.parametrize(
+    ("rows", "words"),
+    [
+        ("allreduce,best,1KiB,1us\n", "line 2: 'best' is not known"),
+        ("all,ring,1KiB,1us\n", "line 2: 'all' is not known"),
+        ("allreduce,ring,1KiB,1us\n", "lacks a second size"),
+        ("allreduce,ring,1KiB,1us\nallreduce,ring,1024B,1us\n", "line 3: the size 1024B is there already"),
+        (ROWS + "allreduce,ring,2MiB,90us\n", "allreduce by forest lacks 2MiB"),
+        ("allreduce,ring,1KiB,fast\n", "line 2"),
+        ("allreduce,ring,1KiB\n", "line 2"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused(tmp_path: Path, rows: str, words: str) -> None:
+    with pytest.raises(FileFormatError, match=words):
+        read_measured(write(tmp_path, rows), ["ring", "forest"])
+
+
+def test_beyond_what_was_measured_lines_go_on() -> None:
+    times = {10: Fraction(1), 20: Fraction(2), 40: Fraction(6)}
+    assert [between(times, size) for size in (0, 15, 30, 50)] == [0, Fraction(3, 2), 4, 8]
+
+
+# -- fewer trees where the best ones exceed a limit: which are asked for, and the message -----------------------------
+
+
+BEST = 12
+
+
+def plan(k: int | None) -> Plan:
+    rng = random.Random(7)  # noqa: S311
+    topology = fabric(5, 2, rng)
+    return Plan(topology, tree_schedule(topology, "allgather", rng, per_root=k or BEST).flow)
+
+
+def recorded(asked: list[int | None]) -> Callable[[int | None], Plan]:
+    def make(k: int | None) -> Plan:
+        asked.append(k)
+        return plan(k)
+
+    return make
+
+
+def test_the_best_ones_are_taken_where_they_fit() -> None:
+    asked: list[int | None] = []
+    made = compile_fitting(recorded(asked), inplace=True)
+    assert asked == [None]
+    assert made.plan == plan(None)
+    assert made.fewer_trees is None
+    assert made.program.inplace
+
+
+def test_trees_are_halved_until_they_fit() -> None:
+    asked: list[int | None] = []
+    whole = compile_fitting(plan).checked().report
+    assert isinstance(whole, CheckReport)
+    assert whole.usage is not None
+    narrow = replace(get_profile("msccl"), xml_nodes_per_rank=whole.usage.xml_nodes_per_rank - 1)
+    made = compile_fitting(recorded(asked), runtime=narrow)
+    assert asked == [None, *(BEST // 2**turn for turn in range(1, len(asked)))]
+    assert len(asked) > 1
+    note, *_ = made.notes
+    assert note == made.fewer_trees
+    assert note.startswith(f"with {asked[-1]} tree")
+    assert "since of the best ones" in note
+    assert made.checked().report is not None
+
+
+def test_what_never_fits_is_refused_with_the_last_limit() -> None:
+    asked: list[int | None] = []
+    tiny = replace(get_profile("msccl"), xml_nodes_per_rank=3)
+    with pytest.raises(InfeasibleError, match="3 are allowed"):
+        compile_fitting(recorded(asked), runtime=tiny)
+    assert asked == [None, 6, 3, 1]

@@ -9,9 +9,12 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.floors import reached
 from topodesign.base.compiled import Ints
+from topodesign.compiler.frontends.colouring import degree_of, edge_colouring
 from topodesign.compiler.frontends.thread_kernels import dependencies, find_forwards, keep_order, with_local
 from topodesign.compiler.frontends.threads import _groups
 
@@ -180,3 +183,20 @@ def test_no_node_has_more_links_of_a_channel_than_it_may() -> None:
             assert group.keys() == links
             for side in (0, 1):
                 assert max(Counter((link[side], colour) for link, colour in group.items()).values()) <= limit
+
+
+# -- sends as permutations: proper colourings with as many colours as the degree --------------------------------------
+
+
+edges = st.sets(st.tuples(st.integers(0, 9), st.integers(0, 9)), max_size=60).map(sorted)
+
+
+@given(edges, st.randoms(use_true_random=False))
+def test_colours_are_proper_and_as_few_as_the_degree(found: list[tuple[int, int]], rng: object) -> None:
+    rng.shuffle(found)  # type: ignore[attr-defined]
+    colours = edge_colouring(found)
+    degree = degree_of(found)
+    assert degree == max((sum(end[side] == node for end in found) for side in (0, 1) for node in range(10)), default=0)
+    assert set(colours) <= set(range(degree))
+    for side in (0, 1):
+        assert len({(edge[side], colour) for edge, colour in zip(found, colours, strict=True)}) == len(found)

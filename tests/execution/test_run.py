@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import threading
 from dataclasses import replace
 from fractions import Fraction
@@ -11,13 +12,19 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from topodesign import Plan, run_plan, save_plan, schedule
-from topodesign.base.errors import FileFormatError, InfeasibleError, ParameterError
+from topodesign import Plan, reconfigure, run_plan, save_plan, schedule
+from topodesign.base.errors import FileFormatError, InfeasibleError, ParameterError, ScheduleError
+from topodesign.base.units import parse_bandwidth, parse_time
 from topodesign.cli.main import run
 from topodesign.collectives import COLLECTIVES
-from topodesign.execution.result import bus_factor
+from topodesign.execution.levels import check_programs, neighbours_of
+from topodesign.execution.program import programs_of
+from topodesign.execution.result import bus_factor, fit_model
 from topodesign.execution.workspace import TYPES, Outcome, Workspace, by_place, coefficients
+from topodesign.plans.plan_ops import list_transfers
 
 
 def test_rates_are_those_of_nccl_tests() -> None:
@@ -177,3 +184,105 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeyp
     ):
         assert run(["run", *words]) == 2
         assert said in capsys.readouterr().err
+
+
+# -- the fit is the least of the squares, and finds what made the times -----------------------------------------------
+
+
+SIZES = [2**10, 2**14, 2**18, 2**22]
+
+
+@settings(max_examples=40)
+@given(st.integers(0, 10**6), st.integers(1, 10**12), st.integers(1, 30), st.fractions(Fraction(1, 9), 4))
+def test_what_made_the_times_is_found(nanoseconds: int, rate: int, steps: int, y: Fraction) -> None:
+    alpha, bandwidth = Fraction(nanoseconds, 10**9), Fraction(rate)
+    times = [(size, steps * alpha + y * 8 * size / bandwidth) for size in SIZES]
+    fit = fit_model(Fraction(steps), y, times)
+    assert (fit.alpha, fit.bandwidth) == (alpha, bandwidth)
+    assert not any(fit.residuals)
+
+
+@settings(max_examples=40)
+@given(st.lists(st.integers(1, 10**9), min_size=4, max_size=4), st.integers(1, 9), st.fractions(Fraction(1, 9), 4))
+def test_nothing_near_is_closer(nanoseconds: list[int], steps: int, y: Fraction) -> None:
+    times = [(size, Fraction(time, 10**9)) for size, time in zip(SIZES, nanoseconds, strict=True)]
+
+    def error(alpha: Fraction, beta: Fraction) -> Fraction:
+        return sum((((steps * alpha + y * 8 * size * beta) / time - 1) ** 2 for size, time in times), Fraction(0))
+
+    try:
+        fit = fit_model(Fraction(steps), y, times)
+        alpha, beta = fit.alpha, 1 / fit.bandwidth
+        assert error(alpha, beta) == sum(one * one for one in fit.residuals)
+    except InfeasibleError:  # then none is best: the latency is that of alpha alone
+        alpha = sum((steps / time for _, time in times), Fraction(0))
+        alpha /= sum(((steps / time) ** 2 for _, time in times), Fraction(0))
+        beta = Fraction(0)
+    assert alpha >= 0
+    for a in (-1, 0, 1):
+        for b in (-1, 0, 1):
+            near, slope = alpha + a * Fraction(1, 10**9), beta * (1 + b * Fraction(1, 1000))
+            slope += b * Fraction(1, 10**18) if not beta else 0
+            assert min(near, slope) < 0 or error(near, slope) >= error(alpha, beta)
+
+
+def test_other_commands_take_it() -> None:
+    fit = fit_model(Fraction(4), Fraction(11, 6), [(2**10, Fraction(1, 10**4)), (2**20, Fraction(1, 10**2))])
+    _, alpha, _, bandwidth = fit.options().split()
+    assert abs(parse_time(alpha) / fit.alpha - 1) < Fraction(1, 1000)
+    assert abs(parse_bandwidth(bandwidth) / fit.bandwidth - 1) < Fraction(1, 1000)
+    assert "off by 0.0%" in str(fit)
+
+
+# -- ranks that wait where circuits change: nothing of a phase is on its way in another -------------------------------
+
+
+def test_all_wait_for_what_is_called_and_results_are_right(tmp_path: Path) -> None:
+    found = reconfigure(8, 1, "allreduce", delay="0s", alpha="1us", size="64MiB")
+    called: list[int] = []
+    result = run_plan(found.plan, size="64KiB", iterations=2, warmup=1, between=called.append)
+    assert result.right
+    assert called == 3 * list(range(found.best.changes + 1))
+    log = tmp_path / "log"
+    script = tmp_path / "change.py"
+    script.write_text(f"import sys; open({str(log)!r}, 'a').write(sys.argv[-1] + ' ')")
+    result = run_plan(found.plan, size="64KiB", iterations=1, warmup=0, between=f"{sys.executable} {script}")
+    assert result.right
+    assert log.read_text().split() == [str(phase) for phase in range(found.best.changes + 1)]
+
+
+@pytest.mark.once
+@pytest.mark.parametrize("collective", ["all-to-all", "allgather", "reduce-scatter", "allreduce"])
+@pytest.mark.parametrize(("nodes", "degree", "cabling"), [(8, 1, "simplex"), (4, 1, "duplex"), (12, 2, "simplex")])
+def test_batches_stay_within_their_phase(collective: str, nodes: int, degree: int, cabling: str) -> None:
+    found = reconfigure(nodes, degree, collective, delay="0s", alpha="1us", cabling=cabling, size="64MiB")
+    assert found.best.changes
+    circuits_of, made = found.plan.flow.switching.rows, list_transfers(found.plan)
+    programs = programs_of(made, found.plan.changes)
+    check_programs(programs, neighbours_of(found.plan.topology))
+    sends = 0
+    for program in programs:
+        now = 0
+        for batch in program.script:
+            now = batch.phase or now
+            circuits = {(a, b) for a, _, b, _ in circuits_of(now).tolist()}
+            for at in batch.sends:
+                assert (program.rank, program.sends[at].peer) in circuits
+                sends += 1
+        assert now == found.best.changes
+    assert sends == sum(len(one.sends) for one in programs)
+    early = replace(programs[0], script=tuple(batch for batch in programs[0].script if batch.phase != 1))
+    with pytest.raises(ScheduleError, match="do not wait for each other"):
+        check_programs([early, *programs[1:]], neighbours_of(found.plan.topology))
+
+
+def test_what_goes_wrong_between_phases_is_said(tmp_path: Path) -> None:
+    plan = reconfigure(8, 1, delay="0s", alpha="1us", size="64MiB").plan
+    script = tmp_path / "change.py"
+    script.write_text("raise SystemExit('no light at port 3')")
+    with pytest.raises(InfeasibleError, match="0 ended with status 1: no light at port 3"):
+        run_plan(plan, between=f"{sys.executable} {script}")
+    with pytest.raises(ParameterError, match="there is no command 'nosuchcommand x'"):
+        run_plan(plan, between="nosuchcommand x")
+    with pytest.raises(ParameterError, match="circuits do not change in this plan"):
+        run_plan(schedule("biring(2,4)"), between="true")

@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 import networkx as nx
+import numpy as np
 import pytest
 
 from tests.samples.ranked import rank
-from topodesign import Catalog, Pareto, build, evaluate, pareto, survey, write_links
+from topodesign import Catalog, Pareto, build, evaluate, pareto, survey, verify_catalog, write_links
+from topodesign.base.cost import Cost
 from topodesign.base.errors import FileFormatError, InfeasibleError, ParameterError, SpecError, TopodesignError
 from topodesign.cli.main import run
 from topodesign.finder import sources
 from topodesign.finder.question import Objective, Question
 from topodesign.finder.sources import read_candidates
+from topodesign.finder.survey import Survey
+from topodesign.finder.verification import compare_with_plans
 from topodesign.schedulers.price import price_plans
 
 
@@ -163,3 +170,102 @@ def test_rows_come_first_and_nothing_that_is_no_topology_of_the_size(nodes: int,
     assert {row.name for row in front} == {one.name for one in found} - {None}
     duplex = Question(nodes, degree, True, Objective.read("all-to-all"), Catalog())
     assert all(one.duplex for one in sources.read_catalog(duplex, exchanges=True))
+
+
+# -- surveys: every size has the answer that it has alone, and what a port buys is the difference of two of them ------
+
+
+def test_every_size_is_answered_as_alone() -> None:
+    found = survey(range(40, 43), range(3, 6), sizes=["1MiB", "1GiB"])
+    assert [(one.nodes, one.degree) for one in found] == [(n, d) for n in range(40, 43) for d in range(3, 6)]
+    for one in found:
+        assert one.fastest == pareto(one.nodes, one.degree, sizes=["1MiB", "1GiB"]).best
+    assert len(found.table().rows) == len(found.to_records()) == len(found.record()["sizes"]) == 9
+
+
+def test_sizes_may_be_any_that_ascend() -> None:
+    found = survey(range(16, 65, 16), np.array([3, 4]))
+    assert [(one.nodes, one.degree) for one in found] == [(n, d) for n in (16, 32, 48, 64) for d in (3, 4)]
+    assert [one.fastest for one in survey([16, 48], 4)] == [found.frontiers[place].fastest for place in (1, 5)]
+
+
+def test_gains_are_over_one_port_less_and_start_anew_with_every_size() -> None:
+    found = survey(range(40, 42), range(3, 6))
+    times = [one.fastest.allreduce[0] for one in found]
+    assert [gain is None for gain in found.gains] == [True, False, False] * 2
+    for place, gain in enumerate(found.gains):
+        if gain is not None:
+            assert times[place] == times[place - 1] * (1 - gain[0])
+    along = survey(range(40, 44), 4)
+    assert [gain is None for gain in along.gains] == [True, False, False, False]
+
+
+@pytest.mark.parametrize("per_port", [False, True])
+def test_the_verdict_is_what_the_rows_say(per_port: bool) -> None:
+    found = survey(100, range(3, 8), per_port=per_port, bandwidth="25Gbps")
+    first, last = found.frontiers[0], found.frontiers[-1]
+    saved = 1 - last.fastest.allreduce[0] / first.fastest.allreduce[0]
+    assert f"{float(saved) * 100:.1f}%" in found.verdict
+    gains = {one.degree: gain[0] for one, gain in zip(found, found.gains, strict=True) if gain is not None}
+    assert f"the step to {max(gains, key=lambda port: gains[port])} saves most" in found.verdict
+    for one in found:
+        assert one.fastest.workload.bandwidth == Fraction(25 * 10**9) * (one.degree if per_port else 1)
+
+
+def test_sizes_that_are_none_are_told() -> None:
+    found = survey(range(2, 4), 1, bidirectional=True)
+    assert [(one.nodes, one.degree) for one in found.missing] == [(3, 1)]
+    assert "3 nodes, degree 1: one duplex port" in str(found)
+    assert found.record()["missing"][0]["nodes"] == 3
+    with pytest.raises(InfeasibleError):
+        survey(3, range(1, 2), bidirectional=True)
+
+
+def test_ports_that_buy_nothing() -> None:
+    assert survey(3, range(2, 4), sizes="1GiB").verdict
+    assert not survey(12, 4).verdict
+
+
+@pytest.mark.parametrize(
+    "call", [lambda: survey(range(5, 5), 4), lambda: survey(range(9, 5, -2), 4), lambda: survey(range(3, 5000), 4)]
+)
+def test_ranges_that_make_no_sense(call: Callable[[], Survey]) -> None:
+    with pytest.raises(TopodesignError):
+        call()
+
+
+# -- rows of the catalog that plans undercut are found ----------------------------------------------------------------
+
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+def test_a_row_that_costs_more_than_its_plan_is_undercut() -> None:
+    """Rows with a deferred plan: as they stand none is undercut; a hundredth dearer, each is."""
+    found = 0
+    for nodes, group in groupby(Catalog().rows(3, 17, 31), key=lambda row: row.nodes):
+        rows = tuple(group)
+        assert all(compare_with_plans(row, {(3, nodes): rows}).wrong is None for row in rows)
+        for row in [row for row in rows if row.deferred]:
+            dear = Cost(row.cost.steps, row.cost.bandwidth * Fraction(101, 100))
+            above = replace(row, cost=dear, allgather=dear)
+            others = [one for one in rows if not one.mean.dominates(row.mean)]
+            wrong = compare_with_plans(above, {(3, nodes): (*others, above)}).wrong or ""
+            assert "which no row of this size has" in wrong
+            found += 1
+    assert found > 3
+
+
+def test_rows_at_the_bound_are_not_built() -> None:
+    row = next(row for row in Catalog().rows(4, 16, 16) if row.mean.bandwidth == Fraction(15, 16))
+    assert compare_with_plans(row, {}).wrong is None
+
+
+@pytest.mark.budget(4)
+def test_the_command(program: Run) -> None:
+    status, out, _ = program("catalog", "verify", "--plans", "-n", "10..11", "-d", 3, "--jobs", 1)
+    assert (status, "compared with plans: no faults" in out) == (0, True)
+    assert program("catalog", "verify", "--plans", "--audit", "-d", 3)[0] == 2
+    assert verify_catalog(by="plans", degrees=[3], nodes=range(10, 11), workers=1).planned
+    with pytest.raises(ParameterError):
+        verify_catalog(by="plans", sample=0)
