@@ -5,7 +5,7 @@ Or, for targets that run something else, messages, or permutations of the rows o
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from enum import Enum
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
@@ -15,6 +15,7 @@ from topodesign.compiler.options import Protocol
 
 if TYPE_CHECKING:
     from topodesign.compiler.columns import Columns
+    from topodesign.plans.transfers import MessageTable
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -71,21 +72,6 @@ class Act(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Message:
-    """One message."""
-
-    src: int  # ranks
-    dst: int
-    part: int  # index of the movement of the collective that it belongs to
-    data: tuple[tuple[int, int, int], ...]  # block, first unit and end of all that it carries
-
-    @property
-    def units(self) -> int:
-        """Number of units that it carries."""
-        return sum(hi - lo for _, lo, hi in self.data)
-
-
-@dataclass(frozen=True, slots=True)
 class Operation:
     """One thing that a rank does."""
 
@@ -116,7 +102,8 @@ class Messages(Program):
 
     units: int = 1  # equal parts of a block, or of a piece where blocks have several
     amounts: tuple[int, ...] | None = None  # pieces of every block, where these differ
-    messages: tuple[Message, ...] = ()  # all of them; what a rank does names them by their place here
+    _: KW_ONLY
+    table: MessageTable  # all messages; what a rank does names them by their place here
     operations: tuple[tuple[Operation, ...], ...] = ()
     ends: tuple[int, ...] | None = None
     adding: int = 0  # how many of the steps add
@@ -125,7 +112,7 @@ class Messages(Program):
 
     def size(self, number: int, whole: Fraction) -> int:
         """Return a message's bytes in a call, rounded up."""
-        return self.bytes_of(self.messages[number].units, whole)
+        return self.bytes_of(int(self.table.amounts[number]), whole)
 
     def bytes_of(self, units: int, whole: Fraction) -> int:
         """Return the bytes of ``units`` in a call, rounded up."""

@@ -9,13 +9,14 @@ import itertools
 import math
 from collections import defaultdict
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from topodesign.base.arrays import earlier, seal_array
+from topodesign.base.arrays import earlier, ranges, seal_array
 from topodesign.base.errors import ScheduleError
 from topodesign.collectives import ALLGATHER, ALLREDUCE, REDUCE_SCATTER, Collective
 from topodesign.plans.build import blocks_named, check_rows, check_units, renamed
@@ -100,6 +101,19 @@ class MessageTable:
     part: IntArray
     adds: IntArray
     tag: IntArray
+
+    @cached_property
+    def amounts(self) -> IntArray:
+        """Units of every message."""
+        ends = np.append(0, np.cumsum(self.rows[3] - self.rows[2]))
+        return np.diff(ends[self.first])
+
+    def at(self, order: IntArray) -> MessageTable:
+        """Return the messages in another order."""
+        length = np.diff(self.first)[order]
+        row = ranges(self.first[order], length)[1]
+        columns = {name: getattr(self, name)[order] for name in ("src", "dst", "start", "end", "part", "adds", "tag")}
+        return replace(self, rows=self.rows[:, row], first=np.append(0, np.cumsum(length)), **columns)
 
 
 def message_table(transfers: Sequence[Transfers]) -> MessageTable:

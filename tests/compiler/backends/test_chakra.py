@@ -99,8 +99,7 @@ def test_messages_keep_the_steps_of_a_rank() -> None:
             direct = {*one.data, *one.control}
             assert all(other < place for other in direct)
             below[place] = direct.union(*(below[other] for other in direct))
-            message = program.messages[one.message]
-            assert rank == (message.src if one.act is Act.SEND else message.dst)
+            assert rank == (program.table.src if one.act is Act.SEND else program.table.dst)[one.message]
         sends = [place for place, one in enumerate(operations) if one.act is Act.SEND]
         first = [place for place in sends if not below[place]]
         assert len(first) == 4

@@ -113,10 +113,11 @@ class Chakra(Backend):
             return
         if program.ranks < 2:
             yield "a network of one rank, and the simulator wants at least 2"
-        if len(program.messages) > LARGEST_TAG:
-            yield f"{len(program.messages)} messages, and tags end at {LARGEST_TAG}"
+        amounts = program.table.amounts
+        if len(amounts) > LARGEST_TAG:
+            yield f"{len(amounts)} messages, and tags end at {LARGEST_TAG}"
         whole = _size(program, options)
-        if any(program.size(number, whole) >= 2**63 for number in range(len(program.messages))):
+        if program.bytes_of(int(amounts.max(initial=0)), whole) >= 2**63:
             yield f"a message of a call of {whole} bytes has 2^63 bytes or more"
 
     def emit(self, program: Program, options: Options) -> Files:
@@ -257,7 +258,7 @@ def _expect_time(
         "collective": program.collective.name,
         "ranks": program.ranks,
         "size_bytes": str(whole),
-        "messages": len(program.messages),
+        "messages": len(program.table.src),
         "network": {
             "topology": network.shape,
             "npus_count": network.ranks,
@@ -343,23 +344,24 @@ def _trace(program: Messages, rank: int, whole: Fraction) -> bytes:
 
 def _nodes(program: Messages, rank: int, whole: Fraction) -> Iterator[Any]:
     node_class = _classes()[1]
-    operations = program.operations[rank]
+    operations, table = program.operations[rank], program.table
     if not operations:  # the simulator refuses a trace without nodes
         yield node_class(id=0, name="nothing to do", type=_COMPUTE)
     for place, one in enumerate(operations):
-        message = program.messages[one.message]
+        at = one.message
+        src, dst = int(table.src[at]), int(table.dst[at])
         node = node_class(id=place, type=_TYPES[one.act], data_deps=one.data, ctrl_deps=one.control)
-        node.name = f"{one.act.value} {one.message} {message.src}->{message.dst}"
+        node.name = f"{one.act.value} {at} {src}->{dst}"
         node.attr.add(name="is_cpu_op", bool_val=False)
         if one.act is not Act.ADD:
-            node.attr.add(name="comm_src", int32_val=message.src)
-            node.attr.add(name="comm_dst", int32_val=message.dst)
-            node.attr.add(name="comm_tag", int32_val=one.message)
-            node.attr.add(name="comm_size", int64_val=program.size(one.message, whole))
+            node.attr.add(name="comm_src", int32_val=src)
+            node.attr.add(name="comm_dst", int32_val=dst)
+            node.attr.add(name="comm_tag", int32_val=at)
+            node.attr.add(name="comm_size", int64_val=program.size(at, whole))
         if one.act is Act.SEND:
-            node.attr.add(name="topodesign_part", uint64_val=message.part)
+            node.attr.add(name="topodesign_part", uint64_val=int(table.part[at]))
             data = node.attr.add(name="topodesign_data")
-            data.uint64_list.values.extend(number for piece in message.data for number in piece)
+            data.uint64_list.values.extend(table.rows[1:, table.first[at] : table.first[at + 1]].T.ravel().tolist())
         yield node
 
 

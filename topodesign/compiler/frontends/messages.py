@@ -21,7 +21,7 @@ import numpy as np
 from topodesign.base.arrays import distinct
 from topodesign.base.errors import InfeasibleError, ScheduleError
 from topodesign.compiler.columns import Columns
-from topodesign.compiler.ir import Act, CallLinks, Message, Messages, Operation
+from topodesign.compiler.ir import Act, CallLinks, Messages, Operation
 from topodesign.plans.flow import Clock
 from topodesign.plans.plan import Plan
 from topodesign.plans.plan_ops import block_amounts, list_rank_rounds, list_relays, list_transfers
@@ -61,27 +61,24 @@ def messages_of_transfers(transfers: Transfers, clock: Clock | None = None) -> M
         raise InfeasibleError(
             f"{len(table.src)} messages are too many for traces (at most {MAX_MESSAGES}); use a smaller N"
         )
-    order = np.lexsort((table.dst, table.src, table.end, table.start)).tolist()
-    rows = list(zip(*table.rows[1:].tolist(), strict=True))
-    data = [tuple(rows[low:high]) for low, high in pairwise(table.first.tolist())]
-    src, dst, part = table.src.tolist(), table.dst.tolist(), table.part.tolist()
-    messages = tuple(Message(src[at], dst[at], part[at], data[at]) for at in order)
-    start, end = table.start[order].tolist(), table.end[order].tolist()
-    adds = table.adds[order].tolist()
+    table = table.at(np.lexsort((table.dst, table.src, table.end, table.start)))
+    rows = table.rows[1:].T.tolist()
+    data = [rows[low:high] for low, high in pairwise(table.first.tolist())]
+    src, dst, adds = table.src.tolist(), table.dst.tolist(), table.adds.tolist()
+    start, end = table.start.tolist(), table.end.tolist()
     # A send starts before it ends, so in the order of ends and starts all that it waits for is there already.
     events = sorted([(now, 0, at) for at, now in enumerate(end)] + [(now, 1, at) for at, now in enumerate(start)])
     ranks = [_Rank(clock) for _ in range(transfers.ranks)]
     for now, starts, number in events:
-        one = messages[number]
         if starts:
-            ranks[one.src].send(number, one, now)
+            ranks[src[number]].send(number, dst[number], data[number], now)
         else:
-            ranks[one.dst].receive(number, one, adds=bool(adds[number]))
+            ranks[dst[number]].receive(number, data[number], adds=bool(adds[number]))
     ends, own = None, None
     steps = distinct(np.array(end, dtype=np.int64))
     if clock is None:
         most = np.zeros(len(steps), dtype=np.int64)
-        np.maximum.at(most, np.searchsorted(steps, end), [one.units for one in messages])
+        np.maximum.at(most, np.searchsorted(steps, end), table.amounts)
         ends = tuple(most.tolist())
     else:
         unit = clock.size / (transfers.units * transfers.shards)
@@ -95,7 +92,7 @@ def messages_of_transfers(transfers: Transfers, clock: Clock | None = None) -> M
         channels=1,
         columns=Columns.empty([0] * transfers.ranks),
         units=transfers.units,
-        messages=messages,
+        table=table,
         operations=tuple(tuple(rank.operations) for rank in ranks),
         ends=ends,
         adding=0 if clock else len({step for step, adding in zip(end, adds, strict=True) if adding}),
@@ -116,7 +113,7 @@ class _Rank:
         self._step = -1
         self._before: tuple[_Places, _Places] = ((), ())
 
-    def receive(self, number: int, message: Message, *, adds: bool) -> None:
+    def receive(self, number: int, data: list[list[int]], *, adds: bool) -> None:
         """Append a receive and, if ``adds``, its sum."""
         self.operations.append(Operation(Act.RECEIVE, number))
         if adds:
@@ -124,10 +121,10 @@ class _Rank:
         place = len(self.operations) - 1
         self._data.append(place)
         if self._clock is not None:
-            for block, lo, hi in message.data:
+            for block, lo, hi in data:
                 self._there[block].append((lo, hi, place))
 
-    def send(self, number: int, message: Message, now: int) -> None:
+    def send(self, number: int, peer: int, data: list[list[int]], now: int) -> None:
         """Append the send of a message after its dependencies."""
         place = len(self.operations)
         if self._clock is None:
@@ -137,11 +134,11 @@ class _Rank:
             self._control.append(place)
             self.operations.append(Operation(Act.SEND, number, *self._before))
             return
-        there = [(one, lo, hi) for block, lo, hi in message.data for one in self._there[block]]
-        data = tuple(dict.fromkeys(at for (low, high, at), lo, hi in there if low < hi and lo < high))
-        before, control = self._previous.get(message.dst), _Places()
+        there = [(one, lo, hi) for block, lo, hi in data for one in self._there[block]]
+        brings = tuple(dict.fromkeys(at for (low, high, at), lo, hi in there if low < hi and lo < high))
+        before, control = self._previous.get(peer), _Places()
         if before is not None:
             earlier = self.operations[before]
             control = (*earlier.data, *earlier.control) if self._clock.overlap else (before,)
-        self._previous[message.dst] = place
-        self.operations.append(Operation(Act.SEND, number, data, tuple(one for one in control if one not in data)))
+        self._previous[peer] = place
+        self.operations.append(Operation(Act.SEND, number, brings, tuple(one for one in control if one not in brings)))
