@@ -109,10 +109,11 @@ def test_bill_of_the_testbed() -> None:
     inventory = replace(inventory, panels=(panel,), stock=stock, slack=Fraction(1))
     inventory = replace(inventory, racks={"s": {"r0": (Fraction(0), Fraction(0)), "r1": (Fraction(1), Fraction(1, 2))}})
     plan = make_plan(build("circulant(12,2,3)"), inventory)
-    assert plan.bill().items == (Item("LC duplex", Fraction(3, 2), 24), Item("MPO-12 breakout", Fraction(5, 2), 12))
+    fixed, cords = Item("fixed cable", "MPO-12 breakout", Fraction(5, 2), 12), ("patch cord", "LC duplex")
+    assert plan.bill().items == (fixed, Item(*cords, Fraction(3, 2), 24))
     assert metres(plan) == 24 * Fraction(3, 2) + 12 * Fraction(5, 2)
     unknown = replace(plan, inventory=replace(inventory, racks={})).bill()
-    assert unknown.items[1] == Item("MPO-12 breakout", None, 12)
+    assert unknown.items[0] == replace(fixed, length=None)
     assert unknown.metres is None
     short = replace(inventory, stock={"MPO-12 breakout": (Fraction(2),)})
     with pytest.raises(InfeasibleError, match=r"needs 2\.5 m; the longest there is has 2 m"):
@@ -126,7 +127,7 @@ def test_cables_that_exist_are_not_bought() -> None:
     assert kinds == {"LC duplex": 24, "MPO-12 breakout": 12}
     short = {"MPO-12 breakout": (Fraction(1, 4),)}  # no matter, since they are there
     given = make_plan(planned.topology, replace(inventory, cabling=planned.fixed, stock=short))
-    assert given.bill().items == (Item("LC duplex", Fraction(1), 24),)
+    assert given.bill().items == (Item("patch cord", "LC duplex", Fraction(1), 24),)
     switch = replace(inventory, panels=(replace(inventory.panels[0], kind="ocs"),), cabling=planned.fixed)
     assert place_hosts(planned.topology, switch).bill().items == ()
 

@@ -184,6 +184,16 @@ class Change(Declared):
         return max(len(self.removed), len(self.made))
 
     @property
+    def new(self) -> int:
+        """Number of patches that are new: no removed one has their name."""
+        return len({connect.cable for connect in self.made} - {connect.cable for connect in self.removed})
+
+    @property
+    def gone(self) -> int:
+        """Number of patches that are taken out and not plugged in again."""
+        return len({connect.cable for connect in self.removed} - {connect.cable for connect in self.made})
+
+    @property
     def least_so(self) -> int:
         """Minimum moves with present hosts, ignoring panels."""
         before, after = (

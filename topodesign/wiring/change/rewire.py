@@ -29,10 +29,10 @@ from topodesign.wiring.change.strength import is_told
 from topodesign.wiring.inventory.answers import extend_room
 from topodesign.wiring.inventory.devices import Fixed, interface_name
 from topodesign.wiring.inventory.files import InventoryLike, as_inventory
-from topodesign.wiring.inventory.inventory import FIXED, CableType, Inventory, format_metres
+from topodesign.wiring.inventory.inventory import FIXED, Inventory, format_metres
 from topodesign.wiring.plan.files import WiringLike, as_wiring, load_wiring, names_wiring
-from topodesign.wiring.plan.net import Net, Wire
-from topodesign.wiring.plan.plan import Bill, WiringPlan, items_of
+from topodesign.wiring.plan.net import CableSize, Net, Wire
+from topodesign.wiring.plan.plan import Bill, WiringPlan, items_of, list_hosts
 
 Cord: TypeAlias = tuple[Wire, Fraction | None]  # a patch cord and its metres, None if unknown
 
@@ -62,6 +62,8 @@ class Rewiring(Result):
     KEYS = (
         key("target?=or_null(target)", "With a number of hosts as target: what was found for it."),
         "moves",
+        key("new=change.new", "Moves that are new patches: no patch that exists goes there."),
+        key("gone=change.gone", "Patches that are taken out, and plugged in nowhere."),
         key("proven_fewest=change.fewest", "Whether no order of the hosts needs fewer."),
         key("at_least=change.at_least", "What any order needs."),
         key("bound=change.at_least", "The same: moves that no change does without."),
@@ -131,8 +133,10 @@ class Rewiring(Result):
     def bill(self) -> Bill:
         """Bill of additional cables."""
         port = self.after.inventory.port
-        count = Counter((FIXED[port[socket].connector], metres) for socket, metres in self.laid_lengths.items())
-        return Bill(items_of(count + (_by_size(self.cords_after) - _by_size(self.cords_before))), cabled=False)
+        laid: Counter[CableSize] = Counter(
+            ("fixed cable", FIXED[port[socket].connector], metres) for socket, metres in self.laid_lengths.items()
+        )
+        return Bill(items_of(laid + (_by_size(self.cords_after) - _by_size(self.cords_before))), cabled=False)
 
     @property
     def left(self) -> Bill:
@@ -170,12 +174,15 @@ class Rewiring(Result):
         if not change.moves:
             return f"{self.names}: nothing has to move"
         stay = f"{count_noun(change.kept, 'patch', 'patches')} of {len(change.before.connects)} stay"
+        kinds = ((len(change.made) - change.new, "moved"), (change.new, "new"), (change.gone, "taken out"))
+        split = ", ".join(f"{count} {words}" for count, words in kinds if count)
+        move = count_noun(change.moves, "move") + (f" ({split})" if change.new or change.gone else "")
         of = ""
         if change.claim.gap:
             so = change.least_so
-            least = "that few" if so == change.moves else f"{so}"
-            of = f" of {change.at_least}" + ("" if change.placed else f"; with these hosts as nodes {least} are needed")
-        return f"{self.names}: {count_noun(change.moves, 'move')}; {stay}; {change.claim.verdict}{of}"
+            least = "fewest" if so == change.moves else f"at least {so}"
+            of = f" of {change.at_least}" + ("" if change.placed else f"; {least} with these hosts as nodes")
+        return f"{self.names}: {move}; {stay}; {change.claim.verdict}{of}"
 
     def __str__(self) -> str:
         lines = [self.heading(), *filter(None, [self.target])]
@@ -187,7 +194,7 @@ class Rewiring(Result):
             racks = f"{count_noun(len(self.moved_racks), 'rack')} elsewhere than in the plan: {_some(self.moved_racks)}"
             lines.append(f"the inventory has {racks}; fixed cables that stay would need other lengths: correct racks:")
         if self.after.hosts != self.change.before.hosts:
-            lines.append("hosts in node order: " + " ".join(self.after.hosts))
+            lines.append(f"hosts in node order: {list_hosts(self.after.hosts)}")
         for words, cables in (("lay", self.laid), ("no longer needed:", self.drawn)):
             lines += ["", f"{words} {count_noun(len(cables), 'fixed cable')}"] if cables else []
             lines += [f"  {self._describe_fixed(fixed)}" for fixed in cables]
@@ -245,8 +252,8 @@ def _find_moved_racks(plan: Inventory, room: Inventory) -> tuple[str, ...]:
     return tuple(rack for site, rack, place in there if room.racks.get(site, {}).get(rack, place) != place)
 
 
-def _by_size(cords: Iterable[Cord]) -> Counter[tuple[CableType, Fraction | None]]:
-    return Counter((wire.sort, length) for wire, length in cords if wire.sort is not None)
+def _by_size(cords: Iterable[Cord]) -> Counter[CableSize]:
+    return Counter(("patch cord", wire.sort, length) for wire, length in cords if wire.sort is not None)
 
 
 def change_wiring(

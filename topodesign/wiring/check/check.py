@@ -32,7 +32,7 @@ from topodesign.wiring.check.observed import (
 from topodesign.wiring.check.options import SOURCES, Observations
 from topodesign.wiring.plan.decompose import without_loops
 from topodesign.wiring.plan.files import WiringLike, as_wiring
-from topodesign.wiring.plan.plan import WiringPlan
+from topodesign.wiring.plan.plan import WiringPlan, list_hosts
 
 _MAX_NAMED = 8  # receivers that a note names
 _FIRST = {
@@ -160,7 +160,7 @@ class WiringCheck(Result):
         if not repair.moves:
             return ["the links between hosts are those of the plan all the same", *exact]
         places = "if the hosts take these places, in the order of the nodes:"
-        order = "  " + " ".join(other.after.hosts)
+        order = f"  {list_hosts(other.after.hosts)}"
         moves = [f"  {line}" for line in repair.instructions()]
         if not other.moves:
             return [f"nothing has to move {places}", order, "otherwise:", *moves, *exact]

@@ -38,7 +38,7 @@ _CABLES = (
     "Date",
     "By",
 )
-_BUY = ("How many", "Type", "Length")
+_BUY = ("How many", "Use", "Type", "Length")
 
 
 def write_change(
@@ -90,8 +90,8 @@ def write_change(
 
 def _buy_text(change: Rewiring) -> str:
     """Return a CSV of the additional parts to buy."""
-    rows = [(item.kind, format_metres(item.length), item.count) for item in change.bill.items]
-    return write_csv([("type", "length_m", "count"), *rows])
+    rows = [(item.kind, format_metres(item.length), item.count, item.use) for item in change.bill.items]
+    return write_csv([("type", "length_m", "count", "use"), *rows])
 
 
 def to_change_page(change: Rewiring) -> str:
@@ -109,7 +109,8 @@ def to_change_page(change: Rewiring) -> str:
 def _sections(change: Rewiring) -> Iterator[tuple[str, str, str]]:
     """Yield the id, name and text of every section."""
     bill = [
-        f"<tr>{cell(str(item.count))}{cell(item.kind)}{cell(_metres(item.length))}</tr>" for item in change.bill.items
+        f"<tr>{cell(str(item.count))}{cell(item.use)}{cell(item.kind)}{cell(_metres(item.length))}</tr>"
+        for item in change.bill.items
     ]
     before = [
         *table("Cables to buy in addition", _BUY, bill),

@@ -35,6 +35,7 @@ class BillLine(Declared):
 
     * ``part``, ``sort``: its name in the list, and what it is.
     * ``count``, ``spares``: pieces that are used, and more that are bought with them.
+    * ``patches``: pieces of the count that are patch cords; the others are of fixed cabling.
     """
 
     part: str
@@ -44,9 +45,17 @@ class BillLine(Declared):
     spares: int
     price: Fraction  # of one piece. ``total``: of all, spares too
     lead: int  # days until it is there
+    patches: int
 
-    KEYS = "part sort length_m=length count spares price=float(price) total=float(total) lead_days=lead"
-    ROW = "part sort length_m=length count spares price total lead_days=lead"
+    KEYS = "part sort length_m=length count patches spares price=float(price) total=float(total) lead_days=lead"
+    ROW = "part sort length_m=length count patches spares price total lead_days=lead"
+
+    @property
+    def use(self) -> str:
+        """Use of the pieces in words."""
+        if self.patches in {0, self.count}:
+            return "patch" if self.patches else "fixed"
+        return f"{self.count - self.patches} fixed, {self.patches} patch"
 
     @property
     def total(self) -> Fraction:
@@ -154,6 +163,7 @@ class Purchase(TextResult):
             {
                 "part": line.part,
                 "length (m)": "" if line.length is None else format_metres(line.length),
+                "use": line.use,
                 "count": str(line.count),
                 "spare": str(line.spares),
                 f"each{money}": exact(line.price),
@@ -163,7 +173,7 @@ class Purchase(TextResult):
             for line in self.lines
         ]
         table = table_of(rows, self.heading())
-        return replace(table, words=frozenset({"part"}), spare=frozenset({"days"}))
+        return replace(table, words=frozenset({"part", "use"}), spare=frozenset({"days"}))
 
     def __str__(self) -> str:
         lines = [self.table().text()] if self.lines else ["nothing to buy"]
@@ -214,8 +224,8 @@ def _plain(ends: Ends) -> tuple[int, int, int]:
     return ends.plug, ends.send, ends.receive
 
 
-def lines_of(count: Counter[Piece], spares: Fraction) -> tuple[BillLine, ...]:
-    """Return bill lines for counted pieces, with spares.
+def lines_of(count: Counter[Piece], patches: Counter[Piece], spares: Fraction) -> tuple[BillLine, ...]:
+    """Return bill lines for counted pieces, some of which are patch cords, with spares.
 
     ``spares`` is a share of each line, rounded up.
     """
@@ -223,5 +233,6 @@ def lines_of(count: Counter[Piece], spares: Fraction) -> tuple[BillLine, ...]:
     found = []
     for piece, number in count.items():
         part, more = piece.part, -(-number * spares.numerator // spares.denominator)
-        found.append(BillLine(part.name, part.sort, piece.length, number, more, piece.price, part.lead))
+        line = BillLine(part.name, part.sort, piece.length, number, more, piece.price, part.lead, patches[piece])
+        found.append(line)
     return tuple(sorted(found, key=lambda line: (order.index(line.sort), line.part, line.length or 0)))

@@ -120,11 +120,10 @@ def bill_wiring(
     chosen = _fitting(shop, racks, allowed, there) if runs else _RackChoices((), odd=False)
     alone = tuple(_price_alone(shop, racks, way, chosen) for way in allowed) if runs else ()
     laid = chosen.lay(shop)
-    count = Counter(unit.piece for unit in laid.units)
     switches_of_room = wiring.inventory.switches
     cords = {one.cable: _patch(shop, wiring, one) for one in wiring.connects if one.a.panel not in switches_of_room}
     again = set() if before is None else before.list_reused(shop, wiring)
-    count.update(piece for cable, piece in cords.items() if cable not in again)
+    patches = Counter(piece for cable, piece in cords.items() if cable not in again)
     bought = CableLosses(
         {lane: [part for hop in hops for part in _losses(wiring, hop.unit.piece)] for lane, hops in laid.hops.items()},
         {cable: _losses(wiring, piece) for cable, piece in cords.items()},
@@ -133,7 +132,7 @@ def bill_wiring(
     )
     loss = losses_of(wiring.net, bought=bought, tables=switches)
     return Purchase(
-        lines_of(count, share),
+        lines_of(patches + Counter(unit.piece for unit in laid.units), patches, share),
         listed.currency,
         listed.name,
         alone,

@@ -23,6 +23,8 @@ from topodesign.wiring.inventory.inventory import FIXED, PATCH, CableType, Inven
 from topodesign.wiring.plan.cross_connects import CrossConnect, End, Fibre, fibres
 
 WireKind = Literal["fixed", "trunk", "patch", "circuit"]
+CableUse = Literal["fixed cable", "patch cord"]
+CableSize: TypeAlias = tuple[CableUse, CableType, Fraction | None]  # what a cable is for, its type and metres
 PanelEnd: TypeAlias = tuple[str, str]  # a panel and the label of a port
 
 
@@ -300,20 +302,21 @@ class Net:
                 metres[one.socket] = leg
         return metres
 
-    def cables(self) -> Counter[tuple[CableType, Fraction | None]]:
-        """Count the cables to buy by type and length (metres).
+    def cables(self) -> Counter[CableSize]:
+        """Count the cables to buy by use, type and length (metres).
 
         Fixed cables that exist are not counted.
         """
-        room, found = self.inventory, list[tuple[CableType, Fraction | None]]()
+        room, found = self.inventory, list[CableSize]()
         if not room.cabling:
-            found += [(FIXED[room.port[port].connector], metres) for port, metres in self.metres.items()]
-        found += [(wire.sort, self.length(wire)) for wire in self.crosses if wire.sort is not None]
-        few = Counter((sort, id(metres)) for sort, metres in found)  # equal lengths are mostly one object: no fractions
-        metres_of = {id(metres): metres for _, metres in found}
-        count: Counter[tuple[CableType, Fraction | None]] = Counter()
-        for (sort, number), many in few.items():
-            count[sort, metres_of[number]] += many
+            found += [("fixed cable", FIXED[room.port[port].connector], metres) for port, metres in self.metres.items()]
+        found += [("patch cord", wire.sort, self.length(wire)) for wire in self.crosses if wire.sort is not None]
+        # equal lengths are mostly one object: no fractions
+        few = Counter((use, sort, id(metres)) for use, sort, metres in found)
+        metres_of = {id(metres): metres for *_, metres in found}
+        count: Counter[CableSize] = Counter()
+        for (use, sort, number), many in few.items():
+            count[use, sort, metres_of[number]] += many
         return count
 
     def length(self, wire: Wire) -> Fraction | None:

@@ -22,7 +22,7 @@ from topodesign.wiring.inventory.inventory import (
 )
 from topodesign.wiring.plan.cross_connects import CrossConnect, End, Spare
 from topodesign.wiring.plan.losses import LossBudget, TableLike, circuit_losses, losses_of
-from topodesign.wiring.plan.net import Net
+from topodesign.wiring.plan.net import CableSize, CableUse, Net
 from topodesign.wiring.plan.ring import find_ring
 
 
@@ -30,15 +30,16 @@ from topodesign.wiring.plan.ring import find_ring
 class Item:
     """Bill item."""
 
+    use: CableUse  # what it is for: fixed cable or patch cord
     kind: CableType  # its type
     length: Fraction | None  # metres; None where they are not known
     count: int  # how many
 
-    KEYS = "type=kind length_m=length count"
+    KEYS = "use type=kind length_m=length count"
 
     def __str__(self) -> str:
         size = "unknown length" if self.length is None else f"{format_metres(self.length)} m"
-        return f"  {self.count:6} x {self.kind}, {size}"
+        return f"  {self.count:6} x {self.kind} {self.use}, {size}"
 
 
 @dataclass(frozen=True, repr=False)
@@ -71,7 +72,7 @@ class Bill(Result):
         return "\n".join(lines)
 
 
-_MAX_LISTED = 12  # spare lanes, trunks and racks that a summary names
+_MAX_LISTED = 12  # hosts, spare lanes, trunks and racks that a summary names
 
 
 _MAX_ROWS = 60  # cross-connects that a table shows; the records have them all
@@ -326,15 +327,21 @@ class WiringPlan(Result):
         )
 
 
-def items_of(count: Mapping[tuple[CableType, Fraction | None], int]) -> tuple[Item, ...]:
-    """Return bill items from counts by type and length."""
-    lines = sorted(count.items(), key=lambda line: (line[0][0], line[0][1] is None, line[0][1] or 0))
-    return tuple(Item(kind, metres, number) for (kind, metres), number in lines)
+def items_of(count: Mapping[CableSize, int]) -> tuple[Item, ...]:
+    """Return bill items from counts by use, type and length."""
+    lines = sorted(count.items(), key=lambda line: (*line[0][:2], line[0][2] is None, line[0][2] or 0))
+    return tuple(Item(*size, number) for size, number in lines)
 
 
 def items_words(items: Iterable[Item]) -> str:
     """Return the items of a bill in one line."""
     return ", ".join(" ".join(str(item).split()) for item in items) or "nothing"
+
+
+def list_hosts(hosts: Sequence[str]) -> str:
+    """Return the first hosts of an order, and how many more there are."""
+    more = len(hosts) - _MAX_LISTED
+    return " ".join(hosts[:_MAX_LISTED]) + (f" and {more} more (all with --json)" if more > 0 else "")
 
 
 def _join_entries(entries: Sequence[str]) -> str:

@@ -104,7 +104,8 @@ def plan_wiring(
     circulant(12,2,3): 12 nodes, duplex, 24 cross-connects, checked
     panel P0: 48 ports, 48 cabled, 48 patched
     bill of materials:
-          72 x LC duplex, 1 m
+          48 x LC duplex fixed cable, 1 m
+          24 x LC duplex patch cord, 1 m
       72 m of cable in all
     """
     if place and hosts is not None:
