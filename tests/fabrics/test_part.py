@@ -80,6 +80,7 @@ def test_patterns_and_shares_of_links() -> None:
         ("rail*-rail*", "no link joins 'rail.' and 'rail.'"),
         ("box0/gpu0-rail1=1/2", "there is no link between 'box0/gpu0' and 'rail1'"),
         ("box7/*-rail0=1/2", r"is named .box7"),
+        ("box0/gpu3-rail77", "named 'rail77'; links of 'box0/gpu3' go to box0/nvswitch and rail3"),
     ]:
         with pytest.raises(ParameterError, match=message):
             select_part(fabric, without=word)

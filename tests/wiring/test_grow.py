@@ -245,15 +245,14 @@ def test_what_is_bought_in_addition_is_the_new_bill_less_the_old(mode: Mode) -> 
     small = replace(small, panels=large.panels, racks=large.racks)
     plan = plan_wiring("circulant(12,2,3)", small, mode=mode)
     found = change_wiring(plan, "circulant(20,2,5)", inventory=large, downtime=True)
-    old, new = (
-        Counter({(item.kind, item.length): item.count for item in one.bill().items}) for one in (plan, found.after)
-    )
-    bought, left = (
-        Counter({(item.kind, item.length): item.count for item in bill.items}) for bill in (found.bill, found.left)
+    old, new, bought, left = (
+        Counter({(item.use, item.kind, item.length): item.count for item in bill.items})
+        for bill in (plan.bill(), found.after.bill(), found.bill, found.left)
     )
     assert bought - left == new - old
     assert left - bought == old - new
-    assert sum(count for (kind, _), count in bought.items() if kind == "MPO-12 breakout") == 8
+    assert {kind for use, kind, _ in bought if use == "fixed cable"} == {"MPO-12 breakout"}
+    assert sum(count for (use, *_), count in bought.items() if use == "fixed cable") == 8
     page = to_change_page(found)
     assert page.count('class="code name">F') == len(found.laid) == 32
     for line in found.to_records():
@@ -268,6 +267,8 @@ def test_a_number_of_hosts_is_grown_to_with_the_fewest_moves(tmp_path: Path) -> 
     assert found.moves == min(one.moves for one in grow(plan, 13, 4, bidirectional=True).topologies)
     assert found.target.startswith("13 hosts: ")
     assert str(found).splitlines()[1] == found.target
+    assert (found.change.new, found.change.gone, found.moves) == (2, 0, 4)
+    assert "4 moves (2 moved, 2 new); 22 patches of 24 stay" in found.heading()
     with pytest.raises(
         InfeasibleError, match="has 12 hosts; for 20 it needs 8 hosts like h11, 32 more ports at P0, 32 LC duplex"
     ):

@@ -424,6 +424,10 @@ def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     text = capsys.readouterr().out
     assert "12 nodes, simplex, 44 cross-connects" in text
     assert "12 x MPO-12 breakout" not in text  # of two lengths
+    back = {(one.b.place, one.a.place) for one in plan.connects}
+    alone = sum((one.a.place, one.b.place) not in back for one in plan.connects)
+    assert f"{alone} of 44 patches have no way back" in text
+    assert "nearest duplex: " in " ".join(text.split())
 
 
 @pytest.mark.parametrize(

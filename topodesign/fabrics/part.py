@@ -15,7 +15,7 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from topodesign.base.arguments import as_choice, as_integer
 from topodesign.base.errors import ParameterError
-from topodesign.base.wording import suggest
+from topodesign.base.wording import join_words, suggest
 from topodesign.fabrics.fabric import Fabric
 
 Some: TypeAlias = str | int | Iterable[str | int]
@@ -151,9 +151,12 @@ def _ends(fabric: Fabric, word: str, text: str) -> tuple[str, str, str]:
     for split in splits:
         if all(any(fnmatchcase(name, end) for name in fabric.names) for end in (split[0], split[2])):
             return split
-    for first, _, last in splits:
-        if first in fabric.names or last in fabric.names:
-            fabric.number(first), fabric.number(last)
+    for pair in ((split[0], split[2]) for split in splits):
+        for known, other in (pair, pair[::-1]):
+            if known in fabric.names:
+                ends = dict.fromkeys(link.dst for link in fabric.links() if link.src == known)
+                words = f"no node or switch is named '{other[:100]}'; links of '{known}' go to {join_words(list(ends))}"
+                raise ParameterError(f"--fail {text[:100]!r}: {words}")
     raise ParameterError(
         f"--fail {text[:100]!r}: write a link as A-B, one direction of it as A>B, or the name of a node or switch; "
         f"{suggest(text, fabric.names)}"

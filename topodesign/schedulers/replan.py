@@ -101,7 +101,10 @@ class Replanned(Result):
         return f"{what}: {now} in {many}, {before} before ({change}); {self.claims[0]}{anew}"
 
     def __str__(self) -> str:
-        return self.heading()
+        if not self.kept or self.bandwidth >= self.bound:
+            return self.heading()
+        failed = " ".join(f"--fail {one}" for one in self.without)
+        return f"{self.heading()}\n'topodesign schedule' with {failed} keeps no {self.plan.kind} and may reach more"
 
     def save(self, path: str | Path) -> None:
         """Write the plan (.npz)."""

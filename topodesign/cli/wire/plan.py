@@ -25,9 +25,11 @@ from topodesign.wiring.inventory.files import read_inventory
 from topodesign.wiring.inventory.inventory import Inventory, format_metres
 from topodesign.wiring.plan.files import save_wiring
 from topodesign.wiring.plan.plan import WiringPlan
+from topodesign.wiring.plan.planner import duplex_alternative
 from topodesign.wiring.plan.wire import plan_wiring
 
 _BEST = "best"  # the word for the best topology that the inventory can carry
+_MAX_NAMED = 256  # nodes for which the nearest duplex topology is soon found
 
 
 @click.command(name="plan", cls=Command)
@@ -87,12 +89,23 @@ def command(
         print_json(plan.record(), plan.to_records)
         return status
     say(str(plan))
+    if plan.one_way:
+        say(textwrap.fill(_describe_one_way(plan), 80))
     before = unplaced.bill().metres if place else None
     if before is not None:
         say(f"  {format_metres(before)} m in the order of the inventory")
     if output is not None:
         click.echo(f"wrote {output}", err=True)
     return status
+
+
+def _describe_one_way(plan: WiringPlan) -> str:
+    """Return what links in one direction mean for NICs, with the nearest duplex topology."""
+    words = f"{len(plan.one_way)} of {len(plan.connects)} patches have no way back: usual NICs bring up no such link"
+    if plan.topology.nodes > _MAX_NAMED:
+        return f"{words}; use a duplex topology, such as 'wire plan best --duplex' finds"
+    other = duplex_alternative(plan.topology)
+    return f"{words}; {'no duplex topology of this size is known' if other is None else f'nearest duplex: {other}'}"
 
 
 def _check(topology: str, *, place: bool, **options: Any) -> None:

@@ -291,16 +291,14 @@ def _iterate_cables(plan: WiringPlan) -> Iterator[tuple[str, Fixed, Fixed]]:
         for connect in plan.connects:
             yield connect.cable, connect.a, connect.b
         return
+    for connect in plan.one_way:
+        words = f"{connect.cable}: {plan.lane_name(connect.a)} -> {plan.lane_name(connect.b)}"
+        advice = "hosts answer where they hear: wire a duplex topology with --duplex"
+        raise ParameterError(f"there are links one way ({words}), and {advice}")
     back = {(connect.b.place, connect.a.place): connect for connect in plan.connects}
     done = set()
     for connect in plan.connects:
-        other = back.get((connect.a.place, connect.b.place))
-        if other is None:
-            words = f"{connect.cable}: {plan.lane_name(connect.a)} -> {plan.lane_name(connect.b)}"
-            raise ParameterError(
-                f"there are links one way ({words}), and hosts answer where they hear: wire a duplex topology with "
-                "--duplex"
-            )
+        other = back[connect.a.place, connect.b.place]
         if connect.cable not in done:
             done |= {connect.cable, other.cable}
             yield f"{connect.cable}+{other.cable}", connect.a, connect.b

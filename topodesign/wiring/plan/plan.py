@@ -219,6 +219,13 @@ class WiringPlan(Result):
         return f"ranks along the ring: {_join_entries(self.ring)}{joins}"
 
     @cached_property
+    def one_way(self) -> tuple[CrossConnect, ...]:
+        """Patches between lanes that no other patch joins in the other direction."""
+        back = {(connect.b.place, connect.a.place) for connect in self.connects}
+        some = self.connects if self.mode == "simplex" else ()
+        return tuple(connect for connect in some if (connect.a.place, connect.b.place) not in back)
+
+    @cached_property
     def net(self) -> Net:
         """Wires of the plan, and the optical paths."""
         return Net(self.inventory, self.mode, self.fixed, self.connects)
