@@ -41,11 +41,12 @@ from topodesign.base.units import as_bandwidth, as_time, format_size, format_tim
 from topodesign.base.wording import count_noun
 from topodesign.collectives import ALLREDUCE, COLLECTIVES, Collective, as_collective
 from topodesign.compiler.backends.backend import Files
-from topodesign.compiler.compilation import Compiled, compile_plan
+from topodesign.compiler.compilation import Compiled
 from topodesign.compiler.fitting import compile_fitting
 from topodesign.compiler.library_use import Use, call_script, uses_of
 from topodesign.compiler.limits import find_first
 from topodesign.compiler.options import LibraryOptions
+from topodesign.compiler.several import compile_groups
 from topodesign.execution.levels import neighbours_of
 from topodesign.fabrics.fabric import Fabric
 from topodesign.fabrics.groups import along, as_groups, as_placement
@@ -522,8 +523,7 @@ class _Maker:
         if job.groups is None:
             return [compile_fitting(make_plan, target, **options).checked()]
         name = f"topodesign-{job.collective}-groups-{len(job.groups[0])}"
-        alone = split_groups(plan)
-        return [compile_plan(one, target, name=name, **options).checked() for one in alone]
+        return [part.compiled.checked() for part in compile_groups(plan, target, name=name, **options)]
 
     def finish(self) -> Library:
         """Return all that was made."""
