@@ -188,10 +188,11 @@ def test_no_node_has_more_links_of_a_channel_than_it_may() -> None:
 # -- sends as permutations: proper colourings with as many colours as the degree --------------------------------------
 
 
-edges = st.sets(st.tuples(st.integers(0, 9), st.integers(0, 9)), max_size=60).map(sorted)
+sparse = st.sets(st.tuples(st.integers(0, 9), st.integers(0, 9)), max_size=60).map(sorted)
+complete = st.integers(2, 7).map(lambda side: [(u, v) for u in range(side) for v in range(side)])
 
 
-@given(edges, st.randoms(use_true_random=False))
+@given(sparse | complete, st.randoms(use_true_random=False))
 def test_colours_are_proper_and_as_few_as_the_degree(found: list[tuple[int, int]], rng: object) -> None:
     rng.shuffle(found)  # type: ignore[attr-defined]
     colours = edge_colouring(found)
