@@ -240,26 +240,37 @@ def least_time(fabric: Fabric, shards: list[int], *, reduces: bool) -> Fraction:
     return worst
 
 
-@pytest.mark.dear
 @settings(max_examples=40, deadline=None)
-@given(fabrics_with_shards(), st.sampled_from(["allgather", "reduce-scatter", "allreduce"]))
-def test_unequal_shards_reach_the_bound_over_all_cuts(
-    sample: tuple[Fabric, list[int]], collective: TreeCollective
+@given(fabrics_with_shards(), st.sampled_from(TREE_COLLECTIVES), st.integers(0, 3))
+def test_throughput_is_the_bound_over_all_cuts(
+    sample: tuple[Fabric, list[int]], collective: TreeCollective, place: int
 ) -> None:
     fabric, shards = sample
+    root = None
+    if collective in {"broadcast", "reduce"}:  # all data are those of the root
+        shards = [int(at == place % len(shards)) for at in range(len(shards))]
+        root = fabric.names[fabric.compute[shards.index(1)]]
     forth, back = (least_time(fabric, shards, reduces=reduces) for reduces in (False, True))
-    time = {"allgather": forth, "reduce-scatter": back, "allreduce": forth + back}[collective]
-    best = optimum(fabric, collective, shards=shards)
+    time = {"allgather": forth, "broadcast": forth, "allreduce": forth + back}.get(collective, back)
+    asked: dict[str, Any] = {"root": root} if root else {"shards": shards}
+    best = optimum(fabric, collective, **asked)
     assert best.bandwidth == sum(shards) / time
-    assert best.inverse_rate == len(shards) / best.bandwidth
-    schedule = forest_schedule(fabric.topology, collective, shard=shards)
-    report = verify_trees(schedule)
-    assert report.ok
-    whole = sum(shards) if len(set(shards)) > 1 else len(shards)  # equal shards are of size one
-    assert report.inverse_rate == time * fabric.unit * whole / sum(shards)
-    question = make_question(fabric, collective, shards=shards)
-    (row,) = limit_trees(question, [smallest_number_of_trees(question)])
-    assert row.bandwidth == best.bandwidth
+    assert best.inverse_rate == (1 if root else len(shards)) / best.bandwidth
+    names = {fabric.names[vertex] for vertex in best.solution.cut}
+    out = sum(link.bandwidth for link in best.solution.links)
+    assert out == sum(link.bandwidth for link in fabric.links() if link.src in names and link.dst not in names)
+    assert isinstance(best.solution, TreeSolution)
+    assert best.solution.bottleneck.startswith("the ")
+    if collective != "allreduce" and len(set(shards)) == 1:
+        assert Fraction(len(best.solution.owners) * shards[0]) / out == time
+    question = make_question(fabric, collective, **asked)
+    few = limit_trees(question, [1, smallest_number_of_trees(question)])
+    assert few[0].bandwidth <= few[1].bandwidth == best.bandwidth
+    if root is None:
+        report = verify_trees(forest_schedule(fabric.topology, collective, shard=shards))
+        whole = sum(shards) if len(set(shards)) > 1 else len(shards)  # equal shards are of size one
+        assert report.ok
+        assert report.inverse_rate == time * fabric.unit * whole / sum(shards)
 
 
 def test_shards_are_read_alike_from_everywhere(call: Call, tmp_path: Path) -> None:

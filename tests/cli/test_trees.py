@@ -102,15 +102,6 @@ def test_a_failed_link_has_names(boxes: Path, capsys: pytest.CaptureFixture[str]
     assert "named" in refused(capsys, "simulate", str(boxes), "--fail", "box0/gpu0>nowhere")
 
 
-def test_fewer_trees(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = str(tmp_path / "x.npz")
-    two = document(
-        capsys, "schedule", "mi250(2)", "--collective", "allgather", "--set", "trees=2", "-o", path, "--json"
-    )
-    assert two["k"] == 2
-    assert float(two["algorithmic_bandwidth_GBps"]) == pytest.approx(341.333, abs=1e-3)
-
-
 def test_plain_topologies_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "t.npz"
     made = document(capsys, "schedule", "torus(3,3)", "--algorithm", "forest", "-o", str(path), "--json")

@@ -76,6 +76,7 @@ def test_patterns_and_shares_of_links() -> None:
     for word, message in [
         ("box0/gpu0-rail0=2", "a number such as 0.5 or 1/2"),
         ("box0/gpu0-rail0=0", "a number such as 0.5 or 1/2"),
+        ("box0/gpu0-rail0=0.0", "a number such as 0.5 or 1/2"),
         ("box0/gpu0-rail0=1/0", "a number such as 0.5 or 1/2"),
         ("rail*-rail*", "no link joins 'rail.' and 'rail.'"),
         ("box0/gpu0-rail1=1/2", "there is no link between 'box0/gpu0' and 'rail1'"),
