@@ -257,3 +257,8 @@ def test_panels_on_the_way_and_paths_without_a_patch_are_named(tmp_path: Path) -
     assert not found.cabling
     assert {note.partition(":")[0] for note in found.notes} >= {"cable c1 is omitted", "cable c4 is omitted"}
     assert all("without a patch between front ports" in note for note in found.notes[:2])
+
+
+def test_ports_that_other_hosts_are_cabled_to_are_taken(tmp_path: Path) -> None:
+    found = chain(tmp_path / "a", ["c1,h1,e0,A,R1,Connected,", "c2,stranger,e0,A,R2,Connected,"])
+    assert [(port.label, port.blocked) for port in found.panel["A"].ports] == [("F1", False), ("F2", True)]

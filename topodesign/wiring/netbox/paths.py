@@ -159,6 +159,8 @@ class CablePaths:
             lanes = names.lanes.get(CableEnd(lane.host, INTERFACE, lane.port), ())
             if path[0] in known and lane.lane <= len(lanes):
                 net.fixed[lanes[lane.lane - 1], known[path[0]]] = CONNECTED
+            elif path[0] in known:
+                net.open.add(known[path[0]])
         for one, other in sorted(self.patches):
             if one in known and other in known:
                 net.patch(Fibre(*known[one], "AB"), Fibre(*known[other], "AB"))
