@@ -43,8 +43,7 @@ def cost_of(topology: Topology, degree: int) -> Cost | None:
         found = evaluate(topology, all_sources=True)
     except DisconnectedError:
         return None
-    dearer = max(found.cost.bandwidth, found.allgather.bandwidth)
-    return Cost(found.cost.steps, dearer * degree / topology.degree)
+    return Cost(found.spff_cost.steps, found.spff_cost.bandwidth * degree / topology.degree)
 
 
 def left_by(plan: WiringPlan, failure: Failure) -> State:

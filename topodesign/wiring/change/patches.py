@@ -228,7 +228,7 @@ def as_simplex(plan: WiringPlan) -> WiringPlan:
     if plan.mode == "simplex":
         return plan
     stuck = next(
-        (end for c in plan.connects for end in (c.a, c.b) if plan.inventory.panel_port[end.place].mode != "simplex"),
+        (end for c in plan.connects for end in (c.a, c.b) if not plan.inventory.panel_port[end.place].takes("simplex")),
         None,
     )
     if stuck is not None:
@@ -241,11 +241,6 @@ def as_simplex(plan: WiringPlan) -> WiringPlan:
     return replace(plan, mode="simplex", connects=tuple(connects))
 
 
-def usable(plan: WiringPlan, end: End) -> bool:
-    """Return whether a plan can use an end's panel port."""
-    return plan.mode == "duplex" or plan.inventory.panel_port[end.place].mode == "simplex"
-
-
 class Patches:
     """Patches under change: kept, removed and usable ends."""
 
@@ -254,7 +249,7 @@ class Patches:
         self.field = {panel.name: panel.field for panel in plan.inventory.panels}
         self.sides = ("A", "B") if plan.mode == "simplex" else ("AB", "AB")
         self.spots = ("1", "2") if plan.inventory.two_sided else self.sides  # what distinguishes the ends of a link
-        self.ends = [end for end in plan.net.end.values() if usable(plan, end)]
+        self.ends = [end for end in plan.net.end.values() if plan.inventory.panel_port[end.place].takes(plan.mode)]
         self.position = {end: row for row, end in enumerate(plan.inventory.panel_port)}
         self.kept: list[CrossConnect] = []
         self.removed: list[CrossConnect] = []

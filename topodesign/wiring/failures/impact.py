@@ -20,7 +20,7 @@ from topodesign.pricing.closed_form import price
 from topodesign.topology.automorphisms import Links
 from topodesign.topology.topology import IntArray, Topology
 from topodesign.wiring.change.change import fewest_moves
-from topodesign.wiring.change.patches import Change, Pair, make_topology, usable
+from topodesign.wiring.change.patches import Change, Pair, make_topology
 from topodesign.wiring.change.strength import Strength, find_linked, strength
 from topodesign.wiring.plan.cross_connects import CrossConnect, End
 from topodesign.wiring.plan.decompose import without_loops
@@ -285,7 +285,7 @@ def _joins(plan: WiringPlan, failure: Failure, lost: list[CrossConnect], seed: i
     groups: dict[str, tuple[list[End], list[End]]] = defaultdict(lambda: ([], []))
     for side, ends in enumerate((sending, receiving)):
         for end in ends:
-            if end not in dead and usable(plan, end):
+            if end not in dead and plan.inventory.panel_port[end.place].takes(plan.mode):
                 groups[plan.inventory.panel[end.panel].field][side].append(end)
     ways = [_Matchings(*group, duplex=plan.mode == "duplex" and not sided) for group in groups.values()]
     tries = min(_MAX_TRIED, _LEAST_TRIED + _WORK // (1 + plan.topology.nodes * len(plan.connects)))

@@ -91,6 +91,10 @@ class PanelPort:
         fields.Choice("side, for a switch that joins ports of side 1 only to ports of side 2", words=PORT_SIDES),
     ] = ""
 
+    def takes(self, mode: Mode) -> bool:
+        """Return whether plans of a mode can use the port: a duplex port cannot be patched one way."""
+        return mode == "duplex" or self.mode == "simplex"
+
 
 @dataclass(frozen=True, slots=True)
 class Panel:

@@ -27,7 +27,7 @@ def usable(inventory: Inventory, mode: Mode) -> dict[Zone, list[tuple[str, str]]
     zones: dict[Zone, list[tuple[str, str]]] = {zone: [] for zone in inventory.zones}
     for zone, ports in inventory.zones.items():
         for key in ports:
-            if mode == "duplex" or inventory.panel_port[key].mode == "simplex":
+            if inventory.panel_port[key].takes(mode):
                 most[key[0]] -= not zone.panel
                 if most[key[0]] >= 0:
                     zones[zone].append(key)
@@ -39,7 +39,7 @@ def most_of_panels(inventory: Inventory, mode: Mode) -> dict[str, int]:
     open_, able = Counter[str](), Counter[str]()
     for key in (key for ports in inventory.zones.values() for key in ports):
         open_[key[0]] += 1
-        able[key[0]] += mode == "duplex" or inventory.panel_port[key].mode == "simplex"
+        able[key[0]] += inventory.panel_port[key].takes(mode)
     return {panel.name: max(min(able[panel.name], open_[panel.name] - panel.spare), 0) for panel in inventory.panels}
 
 
@@ -156,7 +156,7 @@ def lanes_by_field(inventory: Inventory, fixed: Sequence[Fixed], mode: Mode) -> 
     """
     groups: defaultdict[tuple[str, str], list[Fixed]] = defaultdict(list)
     for one in fixed:
-        if mode == "duplex" or inventory.panel_port[one.place].mode == "simplex":
+        if inventory.panel_port[one.place].takes(mode):
             groups[one.host, inventory.panel[one.panel].field].append(one)
     return dict(groups)
 
@@ -171,7 +171,7 @@ def count_lanes(inventory: Inventory, fixed: Sequence[Fixed], hosts: Iterable[st
     lanes = np.zeros((len(number), 2, len(field)), dtype=np.int64)
     for one in fixed:
         port = inventory.panel_port[one.place]
-        if one.host in number and (mode == "duplex" or port.mode == "simplex"):
+        if one.host in number and port.takes(mode):
             sides = slice(None) if not port.side else int(port.side) - 1
             lanes[number[one.host], sides, field[inventory.panel[one.panel].field]] += 1
     return lanes

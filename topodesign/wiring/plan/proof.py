@@ -42,7 +42,7 @@ def _prove_links(plan: WiringPlan) -> Iterator[tuple[int, int]]:
                 raise TopologyError(f"no lane of a node is cabled to port '{end.panel_port}' of panel '{end.panel}'")
             if ends[end.place] != end:
                 raise TopologyError(f"cable '{connect.cable}' says other lanes than the fixed cabling")
-            if plan.mode == "simplex" and ports[end.place].mode == "duplex":
+            if not ports[end.place].takes(plan.mode):
                 raise TopologyError(f"port '{end.panel_port}' of '{end.panel}' cannot be patched one way")
         for a, b in connect.ways:
             for end, side in ((a, "A"), (b, "B")):
