@@ -139,7 +139,8 @@ def test_a_send_of_a_step_takes_one_step() -> None:
 
 def test_a_flow_has_units_and_steps() -> None:
     flow = PLANS_HERE["timed"]().flow
-    for changes in ({"units": 0}, {"steps": -1}):
+    wrong: list[Any] = [{"units": 0}, {"steps": -1}]
+    for changes in wrong:
         with pytest.raises(ScheduleError, match="use at least 1 and 0"):
             replace(flow, **changes)
 

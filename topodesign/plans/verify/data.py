@@ -25,6 +25,7 @@ right if those of the representatives are, once the generators are proven to be 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import accumulate
 from typing import Any, NamedTuple
 
@@ -40,6 +41,7 @@ from topodesign.plans.verify.verdict import Words, list_examples
 from topodesign.topology.topology import IntArray
 
 _MANY_CELLS = 2**26  # blocks times vertices from which a plan with too few sends is not replayed
+_AT_ONCE = 2**15  # rows that are looked up at once
 MAX_CELLS = 2**28  # segments of one block times vertices, one bit each
 
 
@@ -62,7 +64,7 @@ def replay_data(flow: Flow, linked: NDArray[np.bool_]) -> DataFound:
     beyond = known & (flow.hi > (flow.units if flow.sizes is None else flow.units_of(flow.block)))
     problems += words.sends(flow.of_sends(beyond), "the block has fewer units", "sends beyond the end of a block")
     order, sends = _sort(flow)
-    blocks = _blocks_of(flow, numbers, flow.block[flow.piece[order]])
+    blocks = _blocks_of(flow, numbers)
     _check_size(flow, blocks)
     least = _count_fewest_sends(blocks)
     if len(flow) < least and len(numbers) * flow.topology.nodes > _MANY_CELLS:  # too many to say what lacks
@@ -76,11 +78,12 @@ def replay_data(flow: Flow, linked: NDArray[np.bool_]) -> DataFound:
         np.zeros(count, dtype=np.int64),
     )
     replay(sends, blocks, alive, lacks)
-    happens = np.ones(len(flow), dtype=np.bool_)
     if not alive.all():
+        happens = np.ones(len(flow), dtype=np.bool_)
         happens[order] = alive
-    late = linked & ~happens & flow.of_sends(known)
-    problems += words.sends(late, lambda row: _explain_late(flow, words, row), "sends of what the sender does not have")
+        late = linked & ~happens & flow.of_sends(known)
+        why = "sends of what the sender does not have"
+        problems += words.sends(late, lambda row: _explain_late(flow, words, row), why)
     for number, movement in enumerate(flow.movements):
         count = int(lacks.many[number])
         said = []
@@ -120,25 +123,51 @@ def _sort(flow: Flow) -> tuple[IntArray, Sends]:
         places = np.empty_like(order)
         places[order] = np.arange(len(order))
         by_end = places[_order(block, flow.part, flow.end)]
-    else:  # every send takes one instant, and movements follow one another
-        order = np.argsort(flow.start, kind="stable") if np.any(np.diff(flow.start) < 0) else np.arange(len(flow))
+    elif np.any(np.diff(flow.start) < 0):  # every send takes one instant, and movements follow one another
+        order = np.argsort(flow.start, kind="stable")
         order = order[stable_order(block[order])]
-    narrow = [_arrange(column, order, np.int32) for column in (flow.src, flow.dst, flow.part)]
-    src, dst, part = narrow
-    start = _arrange(flow.start, order, np.int64)
-    end = start + 1 if steady else _arrange(flow.end, order, np.int64)
-    lo, hi = (_arrange(flow.of_sends(column), order, np.int64) for column in (flow.lo, flow.hi))
-    return order, Sends(src, dst, part, start, end, lo, hi, by_end)
+    else:
+        order = stable_order(block)
+    ends = np.zeros(0, dtype=np.int64) if steady else flow.end
+    columns = [flow.src, flow.dst, flow.part, flow.start, ends, flow.of_sends(flow.lo), flow.of_sends(flow.hi)]
+    kinds = [np.int32] * 3 + [np.int64] * 4
+    return order, Sends(*_arrange(columns, order, kinds), by_end)  # type: ignore[call-arg]  # seven of eight
 
 
-def _arrange(column: Column, order: IntArray, kind: type[np.signedinteger[Any]]) -> NDArray[Any]:
-    """Return a column in an order.
+def _arrange(
+    columns: list[Column], order: IntArray, kinds: Sequence[type[np.signedinteger[Any]]]
+) -> list[NDArray[Any]]:
+    """Return columns of numbers from 0 in an order, those without any as they are.
 
-    A number that all rows have in common is not looked up row by row.
+    As many as fit are packed into one word, since looking up takes the time, and some rows at once, which stay in a
+    processor's cache.
     """
-    if len(column) and column.min() == column.max():
-        return np.full(len(column), column[0], dtype=kind)
-    return column[order].astype(kind, copy=False)
+    widths = [int(column.max(initial=0)).bit_length() for column in columns]
+    groups, room = list[list[int]](), 0
+    for at, width in enumerate(widths):
+        if not width:  # all are 0, or there are none
+            continue
+        if width > room or not groups:
+            groups, room = [*groups, []], 63
+        groups[-1].append(at)
+        room -= width
+    found = [np.zeros(len(column), dtype=kind) for column, kind in zip(columns, kinds, strict=True)]
+    parts = [slice(begin, begin + _AT_ONCE) for begin in range(0, len(order), _AT_ONCE)]
+    word = np.empty(len(order), dtype=np.int64)
+    for first, *others in groups:
+        for rows in parts:
+            some = columns[first][rows].astype(np.int64)
+            for at in others:
+                some <<= widths[at]
+                some |= columns[at][rows]
+            word[rows] = some
+        for rows in parts:
+            some = word[order[rows]]
+            for at in reversed(others):
+                found[at][rows] = some & ((1 << widths[at]) - 1)
+                some >>= widths[at]
+            found[first][rows] = some
+    return found
 
 
 def _order(block: Column, part: Column, instant: Column) -> IntArray:
@@ -154,8 +183,8 @@ def _order(block: Column, part: Column, instant: Column) -> IntArray:
     return np.argsort(key, kind="stable")
 
 
-def _blocks_of(flow: Flow, numbers: IntArray, sorted_blocks: Column) -> Blocks:
-    """Return the goals of blocks, for sorted sends."""
+def _blocks_of(flow: Flow, numbers: IntArray) -> Blocks:
+    """Return the goals of blocks, and where their sends are in the order by block."""
     nodes = flow.topology.nodes
     source, goal = [], []
     for movement in flow.movements:
@@ -174,8 +203,9 @@ def _blocks_of(flow: Flow, numbers: IntArray, sorted_blocks: Column) -> Blocks:
     if flow.fold is not None:
         known = flow.fold.represented_by
         times = np.bincount(known[known >= 0], minlength=nodes)[owners]
-    wanted = numbers.astype(sorted_blocks.dtype)  # of another type all would be copied
-    bounds = np.stack([np.searchsorted(sorted_blocks, wanted, side=side) for side in ("left", "right")], axis=1)
+    many = np.bincount(flow.of_sends(flow.block), minlength=int(numbers.max(initial=-1)) + 1)
+    last = np.cumsum(many)
+    bounds = np.stack((last - many, last), axis=1)[numbers]
     adds = np.array([movement.adds for movement in flow.movements], dtype=np.bool_)
     return Blocks(
         bounds, flow.units_of(numbers), group, times, np.stack(source), np.stack(goal), adds, team.astype(np.int64)

@@ -25,7 +25,7 @@ class Sends(NamedTuple):
     dst: NDArray[np.int32]
     part: NDArray[np.int32]
     start: Ints
-    end: Ints
+    end: Ints  # empty where each is one after its start
     lo: Ints
     hi: Ints
     by_end: Ints  # places in the order by block, movement, then end; empty where that is the same order
@@ -230,7 +230,8 @@ def replay(sends: Sends, blocks: Blocks, alive: Flags, lacks: Lacks) -> None:
             for row in range(first, last + 1):
                 while coming < last:
                     at = coming if len(sends.by_end) == 0 else sends.by_end[coming]
-                    if row < last and sends.end[at] > sends.start[row]:
+                    arrival = sends.end[at] if len(sends.end) else sends.start[at] + 1
+                    if row < last and arrival > sends.start[row]:
                         break
                     coming += 1
                     if alive[at]:
@@ -239,7 +240,7 @@ def replay(sends: Sends, blocks: Blocks, alive: Flags, lacks: Lacks) -> None:
                         _put(held[target], a, b)
                         if adds and target == goal:
                             for segment in range(a, b):
-                                ready[segment] = max(ready[segment], sends.end[at])
+                                ready[segment] = max(ready[segment], arrival)
                 if row < last and alive[row]:
                     origin, a, b = sends.src[row], left[row - begin], right[row - begin]
                     right_now = _has(held[origin], a, b)

@@ -27,7 +27,7 @@ from topodesign.base.errors import TooLargeError
 from topodesign.base.units import exact_rate, format_factor, format_rate, format_size, format_time
 from topodesign.base.wording import count_noun
 from topodesign.fabrics.fabric import Fabric
-from topodesign.plans.flow import Circuits, Clock, Flow, Routes
+from topodesign.plans.flow import Circuits, Clock, Column, Flow, Routes
 from topodesign.plans.verify.data import group_of_pieces
 from topodesign.plans.verify.data_kernels import SHOWN, find_heights
 from topodesign.plans.verify.verdict import ChunksFound, StepsFound, TreesFound, Words, describe_marked, list_examples
@@ -45,7 +45,7 @@ class Links(NamedTuple):
     """The links that the hops of a flow go over."""
 
     send: IntArray  # of every hop
-    link: IntArray  # of every hop, -1 where there is none
+    link: Column  # of every hop, -1 where there is none
     capacity: IntArray  # of every link; where circuits change, of those of all phases one after the other
 
 
@@ -53,7 +53,7 @@ def find_links(flow: Flow) -> Links:
     """Return the link of every hop, by phase of circuits."""
     topology = flow.topology
     if flow.circuits is None:
-        send, src, dst = flow.hops()
+        send, src, dst = flow.hops() if flow.routes is not None else (np.arange(len(flow)), flow.src, flow.dst)
         return Links(send, _link_index(topology, src, dst), topology.capacity)
     circuits = flow.circuits
     phase = np.searchsorted(circuits.begin, flow.start, side="right") - 1
@@ -69,7 +69,7 @@ def find_links(flow: Flow) -> Links:
     return Links(np.arange(len(flow)), link, np.concatenate(capacity))
 
 
-def _link_index(topology: Topology, src: NDArray[np.integer], dst: NDArray[np.integer]) -> IntArray:
+def _link_index(topology: Topology, src: Column, dst: Column) -> Column:
     """Return link numbers, -1 for none or self-loops.
 
     By a table where that is small beside what is looked up.
@@ -84,8 +84,7 @@ def _link_index(topology: Topology, src: NDArray[np.integer], dst: NDArray[np.in
     key: IntArray = src.astype(np.int32 if topology.nodes < 2**15 else np.int64)
     key *= topology.nodes
     key += dst
-    found: IntArray = table[key].astype(np.int64)
-    return found
+    return table[key]
 
 
 def check_links(flow: Flow, links: Links) -> tuple[list[str], Flags]:
@@ -273,7 +272,7 @@ def _step_loads(flow: Flow, links: Links) -> tuple[IntArray, IntArray, IntArray]
     return _sum_loads(step.astype(np.int64), link, width, count)
 
 
-def _sum_loads(step: IntArray, link: IntArray, width: IntArray, count: int) -> tuple[IntArray, IntArray, IntArray]:
+def _sum_loads(step: IntArray, link: Column, width: IntArray, count: int) -> tuple[IntArray, IntArray, IntArray]:
     """Return different steps and links, and the sums of widths there."""
     key, place = np.unique(step * count + link, return_inverse=True)
     sums = np.zeros(len(key), dtype=np.int64)
@@ -281,7 +280,7 @@ def _sum_loads(step: IntArray, link: IntArray, width: IntArray, count: int) -> t
     return *np.divmod(key, max(1, count)), sums
 
 
-def _image_loads(flow: Flow, step: IntArray, link: IntArray, width: IntArray) -> tuple[IntArray, IntArray, IntArray]:
+def _image_loads(flow: Flow, step: IntArray, link: Column, width: IntArray) -> tuple[IntArray, IntArray, IntArray]:
     """Return those of all images of the sends."""
     topology, fold = flow.topology, cast("Symmetry", flow.fold)
     loads = np.zeros((int(flow.end.max(initial=0)), len(topology.src)), dtype=np.int64)
@@ -486,7 +485,7 @@ def find_height(flow: Flow) -> int:
 class Messages(NamedTuple):
     """Sends over one link with equal start and end."""
 
-    link: IntArray
+    link: Column
     start: IntArray
     end: IntArray
     free: IntArray  # when the link is free again
