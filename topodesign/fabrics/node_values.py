@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
 from topodesign.base.errors import FileFormatError, ParameterError, UnitError
 from topodesign.base.latency import ALPHA, GAP, HOP, Latency
@@ -33,6 +33,7 @@ Shards: TypeAlias = "str | Path | Sequence[int] | Mapping[str, int | str | Fract
 Ready: TypeAlias = str | Path | Sequence[Quantity] | Mapping[str, Quantity]
 """What the times from which on nodes are ready may be given as."""
 
+_Value = TypeVar("_Value")
 _SIZE = re.compile(r"[0-9]{1,15}(\.[0-9]{1,15}|/[0-9]{1,15})?")
 
 
@@ -185,22 +186,28 @@ def as_costs(fabric: Fabric, costs: Costs) -> dict[str, Fraction]:
 
     Empty if no costs are given.
     """
-    costs = [costs] if isinstance(costs, str) else costs
-    pairs = list(costs.items()) if isinstance(costs, Mapping) else [_split(text) for text in costs]
-    found = dict.fromkeys(fabric.classes, Fraction(0)) if pairs else {}
+    found = values_by_class(fabric, costs, _cost, "a cost as CLASS=COST, such as NVLink=1")
+    return dict.fromkeys(fabric.classes, Fraction(0)) | found if found else {}
+
+
+def values_by_class(
+    fabric: Fabric, values: Mapping[str, Any] | str | Iterable[str], parse: Callable[[str, Any], _Value], form: str
+) -> dict[str, _Value]:
+    """Return the value of each class of links that is named, by patterns or texts ``CLASS=VALUE`` too."""
+    if isinstance(values, Mapping):
+        pairs = list(values.items())
+    else:
+        texts = [values] if isinstance(values, str) else list(map(str, values))
+        if (wrong := next((text for text in texts if "=" not in text), None)) is not None:
+            raise ParameterError(f"write {form}, not {wrong[:100]!r}")
+        pairs = [text.rpartition("=")[::2] for text in texts]
+    known, found = dict.fromkeys(fabric.classes), dict[str, _Value]()
     for word, value in pairs:
-        meant = [word] if word in found else [kind for kind in found if fnmatchcase(kind, word)]
+        meant = [word] if word in known else [kind for kind in known if fnmatchcase(kind, word)]
         if not meant:
-            raise ParameterError(f"no link has the class {word!r}; {suggest(word, found)}")
-        found |= dict.fromkeys(meant, _cost(word, value))
+            raise ParameterError(f"no link has the class {word!r}; {suggest(word, known)}")
+        found |= dict.fromkeys(meant, parse(word, value))
     return found
-
-
-def _split(text: str) -> tuple[str, str]:
-    word, sign, value = str(text).rpartition("=")
-    if not sign:
-        raise ParameterError(f"write a cost as CLASS=COST, such as NVLink=1, not {str(text)[:100]!r}")
-    return word, value
 
 
 def _cost(word: str, value: float | str | Fraction) -> Fraction:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from fnmatch import fnmatchcase
 from fractions import Fraction
 from typing import TypeAlias, Unpack
 
@@ -16,9 +15,10 @@ from topodesign.base.declared import Declared, key, without
 from topodesign.base.errors import InfeasibleError, ParameterError, TooLargeError, UnitError
 from topodesign.base.records import Result
 from topodesign.base.units import Quantity, as_bandwidth, format_rate, read_number
-from topodesign.base.wording import count_noun, suggest, with_article
+from topodesign.base.wording import count_noun, with_article
 from topodesign.collectives import Collective
 from topodesign.fabrics.fabric import MAX_PRICE, Fabric, Price, parse_price
+from topodesign.fabrics.node_values import values_by_class
 from topodesign.fabrics.places import PlaceLike
 from topodesign.fabrics.wording import FABRIC_KEYS, RATE_KEYS, change_in_words, in_columns
 from topodesign.optima.fluid.problem import problem_of
@@ -144,29 +144,19 @@ def as_prices(fabric: Fabric, prices: Prices | None) -> dict[str, Price]:
         if not prices:
             raise ParameterError("nothing is for sale: the links that have prices are not there")
         return prices
-    if isinstance(prices, Mapping):
-        pairs = list(prices.items())
-    else:
-        texts = [prices] if isinstance(prices, str) else list(prices)
-        pairs = [text.rpartition("=")[::2] for text in texts]
-        wrong = next((text for text, (word, _) in zip(texts, pairs, strict=True) if "=" not in text), None)
-        if wrong is not None:
-            raise ParameterError(f"write a price as CLASS=COST, such as InfiniBand=900, not {wrong[:100]!r}")
-    known = dict.fromkeys(fabric.classes)
-    found: dict[str, Price] = {}
-    for word, value in pairs:
-        meant = [word] if word in known else [kind for kind in known if fnmatchcase(kind, word)]
-        if not meant:
-            raise ParameterError(f"no link has the class {word!r}; {suggest(word, known)}")
-        try:
-            price = Price(value) if isinstance(value, Fraction) else parse_price(str(value))
-        except UnitError as error:
-            raise ParameterError(f"the price of {word[:100]!r}: {error}") from None
-        price.check(word)
-        found |= dict.fromkeys(meant, price)
+    found = values_by_class(fabric, prices, _price, "a price as CLASS=COST, such as InfiniBand=900")
     if not found:
         raise ParameterError("no link is for sale; set a price for a class of links")
     return found
+
+
+def _price(word: str, value: str | float | Fraction) -> Price:
+    try:
+        price = Price(value) if isinstance(value, Fraction) else parse_price(str(value))
+    except UnitError as error:
+        raise ParameterError(f"the price of {word[:100]!r}: {error}") from None
+    price.check(word)
+    return price
 
 
 def _money(what: str, value: float | str | Fraction | None) -> Fraction:
