@@ -24,8 +24,6 @@ from topodesign.pricing.deferral import explain_no_deferral, in_lowest_terms
 from topodesign.pricing.efforts import Effort
 from topodesign.pricing.evaluation import dearer, price_both, price_both_deferred
 from topodesign.pricing.workload import Workload
-from topodesign.schedulers.lift import lift_schedule
-from topodesign.schedulers.stored import recognise
 from topodesign.solve.flows.potentials import GAP
 from topodesign.topology.topology import Topology
 
@@ -231,6 +229,9 @@ def _look_for_deferred(
 
 def _iterate_plans(topology: Topology, collective: Collective) -> Iterator[PlanPrice]:
     """Yield the stored and the lifted plan of a phase."""
+    from topodesign.schedulers.lift import lift_schedule  # noqa: PLC0415  fabrics have no such plans
+    from topodesign.schedulers.stored import recognise  # noqa: PLC0415  as above
+
     stored = recognise(topology, collective)
     if stored is not None:
         yield PlanPrice("stored", stored.cost)
