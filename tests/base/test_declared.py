@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 import topodesign
-from topodesign.base.declared import Declared, key, keys_of, plain, reword_keys, without
+from topodesign.base.declared import Declared, key, keys_of, plain, without
 from topodesign.base.records import Result
 from topodesign.report.schemas.derived import Shapes
 
@@ -181,10 +181,6 @@ def test_schemas_say_variants_meanings_and_types() -> None:
 
 def test_declarations_are_taken_over_with_changes() -> None:
     assert [one.name for one in without(Outer.KEYS, "mode", "bytes")][-1] == "some"
-    assert {one.name: one.about for one in reword_keys(Inner.KEYS, size="Its size.")} == {
-        "size": "Its size.",
-        "weight": "",
-    }
     with pytest.raises(ValueError, match="declares no key"):
         key("a b")
 

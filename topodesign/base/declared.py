@@ -8,7 +8,7 @@ from __future__ import annotations
 import operator
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import Enum
 from fractions import Fraction
 from functools import cache
@@ -92,11 +92,6 @@ def keys_of(declarations: Keys) -> tuple[Key, ...]:
 def without(declarations: Keys, *names: str) -> tuple[Key, ...]:
     """Return declarations but for some keys."""
     return tuple(one for one in keys_of(declarations) if one.name not in names)
-
-
-def reword_keys(declarations: Keys, **about: str) -> tuple[Key, ...]:
-    """Return declarations with other words for some keys."""
-    return tuple(replace(one, about=about.get(one.name, one.about)) for one in keys_of(declarations))
 
 
 class Declared:

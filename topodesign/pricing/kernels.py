@@ -15,9 +15,8 @@ are int64.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from topodesign.base.compiled import LARGEST, Ints, Masks, compile_kernel, find, next_random, sort, tier_kernel
+from topodesign.base.compiled import LARGEST, Ints, Masks, compile_kernel, find, sort, tier_kernel
 
 MAX_NEIGHBOURS = 64  # neighbours that a bit mask can tell apart
 
@@ -372,29 +371,6 @@ def shortest_cycle(sources: Ints, indptr: Ints, dst: Ints, undirected: bool, sho
 
 
 SCALE = 720720  # the least common multiple of 1 to 16: loads of up to 16 single links are whole multiples of 1/SCALE
-
-
-@compile_kernel
-def _fill_set(chosen: Ints, size: int, partner: Ints, taken: NDArray[np.bool_], state: Masks) -> bool:
-    """Complete a set with random elements and partners; False on failure."""
-    links, pool = len(chosen), len(partner)
-    for i in range(size):
-        taken[chosen[i]] = True
-    misses = 0
-    while size < links and misses < 1000:
-        element = np.int64(next_random(state) % np.uint64(pool))
-        need = 1 if partner[element] == element else 2
-        if taken[element] or size + need > links:
-            misses += 1
-            continue
-        chosen[size] = element
-        chosen[size + need - 1] = partner[element]
-        for i in range(size, size + need):
-            taken[chosen[i]] = True
-        size += need
-    for i in range(size):
-        taken[chosen[i]] = False
-    return size == links
 
 
 @compile_kernel
