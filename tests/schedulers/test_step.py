@@ -25,6 +25,14 @@ def test_one_collective_takes_what_it_is_priced_at() -> None:
     assert found.listed == found.seconds
 
 
+def test_large_data_take_plans_with_more_steps() -> None:
+    """The reduce-scatter that is stored for kautz(4,1) has a step more than SPFF, and sends less."""
+    small, large = (price_step(single("reduce-scatter", Fraction(size)), "kautz(4,1)") for size in (2**10, 2**24))
+    at_once, rate = 8 * Fraction(2**24) / 10**11, Fraction(1, 10**5)
+    assert small.seconds == 2 * rate + 8 * Fraction(2**10) / 10**11
+    assert large.seconds == 3 * rate + Fraction(19, 20) * at_once < 2 * rate + at_once
+
+
 @pytest.mark.once
 @pytest.mark.parametrize("place", ["torus(2,4)", "genkautz(2,8)", "fat_tree(2,4,2)"])
 @pytest.mark.parametrize("changes", [{}, {"tensor": 1, "data": 4, "pipeline": 2}, {"experts": 4, "expert": 2}])

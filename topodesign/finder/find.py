@@ -203,7 +203,10 @@ def _rank(
     unpriced = [*(one for one in rows if one.costs is None), *members]
     whole = every or asked.objective.exchanges
     kept = unpriced if whole else [one for one in unpriced if not _is_hopeless(one, rows)]
-    entries = _measure(iterate_with_progress([*(one for one in rows if one.costs is not None), *kept], progress), asked)
+    entries: list[Entry] = []
+    for one in iterate_with_progress([*(one for one in rows if one.costs is not None), *kept], progress):
+        entry = measure(one, asked) if every or one.costs is not None else _measure_unless_beaten(one, entries, asked)
+        entries += [] if entry is None else [entry]
     if front is not None:
         return front, entries
     origin: Origin = "catalog and families"
@@ -233,6 +236,33 @@ def _rank(
 
 def _measure(candidates: Iterable[Candidate], asked: Question) -> list[Entry]:
     return [entry for one in candidates if (entry := measure(one, asked)) is not None]
+
+
+def _measure_unless_beaten(candidate: Candidate, known: Iterable[Entry], asked: Question) -> Entry | None:
+    """Measure a candidate, by SPFF alone if a known entry beats all that plans of it can be.
+
+    None has fewer steps than SPFF, or a smaller bandwidth factor than (N-1)/N. The known one has no more cables either.
+    """
+    from topodesign.pricing.evaluation import price_both  # noqa: PLC0415  heavy
+
+    try:
+        if asked.within is not None or candidate.topology.self_loops:
+            return measure(candidate, asked)  # a plan may be within what SPFF is not, and ports that are free cost less
+        costs = price_both(candidate.topology)
+    except TopodesignError:
+        return None
+    quick = measure(replace(candidate, given=candidate.topology, costs=costs), asked)
+    if quick is None:
+        return None
+    least = Cost(quick.cost.steps, Fraction(asked.nodes - 1, asked.nodes))
+    exchange = Fraction(0) if quick.all_to_all is None else quick.all_to_all.upper
+    best = replace(quick, cost=least, allgather=least, times=asked.objective.times(least, least, exchange))
+    steps, factor = best.merit
+    for one in known:
+        as_good = one.merit[0] <= steps and one.merit[1] <= factor and one.merit != best.merit
+        if as_good and (one.duplex or not best.duplex):
+            return quick
+    return measure(replace(candidate, given=quick.topology, all_to_all=quick.all_to_all, duplex=quick.duplex), asked)
 
 
 def _compare(entry: Entry, front: Iterable[Entry]) -> OwnEntry:

@@ -262,9 +262,11 @@ def _list_known(wires: Wires, collective: str, least: Fraction) -> list[Way]:
         found = price_all_to_all(place)
         return [] if found.upper is None else [Way.of_rate("best flow", least, found.upper * a_byte)]
     ways = []
-    for methods, (there, back) in price_plans(place).ways:
-        costs = {"reduce-scatter": (there,), "allgather": (back,)}.get(collective, (there, back))
-        steps, factor = sum(one.steps for one in costs), sum((one.bandwidth for one in costs), Fraction(0))
+    there, back = price_plans(place).plans
+    for plans in itertools.product(*{"reduce-scatter": (there,), "allgather": (back,)}.get(collective, (there, back))):
+        steps = sum(one.cost.steps for one in plans)
+        factor = sum((one.cost.bandwidth for one in plans), Fraction(0))
+        methods = dict.fromkeys(one.method for one in plans)
         ways.append(Way.of_rate(", ".join(methods), steps * alpha, factor * a_byte))
     return ways
 

@@ -13,6 +13,7 @@ from topodesign.base.deadline import OutOfTime, Stopwatch, check, deadline
 from topodesign.base.errors import CatalogError, InfeasibleError, TopodesignError
 from topodesign.base.progress import Progress, iterate_with_progress, part
 from topodesign.base.spec import Spec, parse
+from topodesign.catalog.all_to_all import Bounds
 from topodesign.catalog.lookup import Catalog
 from topodesign.fabrics.boxes import BoxSpec, join
 from topodesign.fabrics.fabric import Fabric
@@ -242,20 +243,18 @@ def _find_entries(request: Request, degree: int, progress: Progress | None) -> I
         bandwidth=asked.objective.work.bandwidth,
     )
     edges, own = {one.spec for one in front}, degree == request.degree
+    exchanges: dict[str, Bounds | None] = {}
     if own or _is_whole(request):
         found = find(asked, progress=progress)
         ranked = sorted((*found.entries, *found.beaten), key=lambda one: one.times[0])
+        exchanges = {one.spec: one.all_to_all for one in ranked}
         most = len(ranked) if _is_whole(request) else _PRICED
-        yield from ((one, own and one.spec in edges) for one in ranked[:most])
-        yield from ((one, own) for one in ranked[most:] if one.spec in edges)
-        edges -= {one.spec for one in ranked}
+        yield from ((one, False) for one in ranked[:most] if one.spec not in edges)
     for one in front:
-        if one.spec in edges:
-            costs = one.cost, one.allgather
-            known = Candidate(one.spec, None, one.given, costs, one.all_to_all, one.duplex, one.basis)
-            entry = measure(known, asked)
-            if entry is not None:
-                yield entry, own
+        costs, exchange = (one.cost, one.allgather), exchanges.get(one.spec, one.all_to_all)
+        entry = measure(Candidate(one.spec, None, one.given, costs, exchange, one.duplex, one.basis), asked)
+        if entry is not None:
+            yield entry, own
 
 
 def _group_products(request: Request) -> Iterator[str]:
