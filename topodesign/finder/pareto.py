@@ -217,10 +217,10 @@ class Pareto(ResultSequence[Entry], Answer):
             return
         said = "Simplex: usual NICs do not bring up one-way links"
         if self.duplex is None:
-            yield f"{said}; --bidirectional finds duplex topologies."
+            yield f"{said}; --duplex finds duplex topologies."
         else:
             over = format_excess(self.duplex.times[0] / self.best.times[0])
-            yield f"{said}; duplex: {format_time(self.duplex.times[0])}, {over} (--bidirectional)."
+            yield f"{said}; duplex: {format_time(self.duplex.times[0])}, {over} (--duplex)."
 
     def __getitem__(self, place: int) -> Entry:
         """Return an entry by its place, starting with the minimum steps."""
