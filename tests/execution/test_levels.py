@@ -140,6 +140,10 @@ def test_what_could_hang_or_mix_up_is_refused() -> None:
                 counts[what] += 1
     assert len(counts) == 4
     assert min(counts.values()) >= 6
+    first, *rest = programs[0].script
+    halves = first._replace(sends=()), first._replace(receives=(), places=(), sums=())
+    with pytest.raises(ScheduleError, match="do not ascend"):
+        check_programs([replace(programs[0], script=(*halves, *rest)), *programs[1:]], ANYONE)
 
 
 def mutants(batch: Batch) -> list[tuple[str, Batch]]:

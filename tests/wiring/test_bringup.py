@@ -181,6 +181,7 @@ def test_what_does_not_fit_is_refused() -> None:
         with pytest.raises(ParameterError, match=words):
             bringup(FIVE, **options)
     assert bringup(FIVE, base="10.0.0.0/25").hosts[4].address == "10.0.0.125/32"
+    assert bringup(FIVE, base="10.0.0.0/26").hosts[4].address == "10.0.0.61/32"
     with pytest.raises(TypeError, match="did you mean 'mtu'"):
         bringup(FIVE, mtuu=9)  # type: ignore[call-arg]
     named = plan_of(build("circulant(5,1,2)"), "duplex", hosts=("a b", "c", "d", "e", "f"))

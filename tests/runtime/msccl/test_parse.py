@@ -121,6 +121,7 @@ REFUSED = {
     "fraction": (swap('cnt="1"', 'cnt="1.0"'), "plain decimal"),
     "Unicode digit": (swap('cnt="1"', 'cnt="\u0661"'), "plain decimal"),
     "33 bits": (swap('cnt="1"', f'cnt="{2**31}"'), "32 bits"),
+    "33 bits below zero": (swap('cnt="1"', f'cnt="{-(2**31) - 1}"'), "32 bits"),
     "65 bits": (swap('maxBytes="65536"', f'maxBytes="{2**63}"'), "64 bits"),
     "a million digits": (swap('cnt="1"', f'cnt="{"9" * 200}"'), "plain decimal"),
 }
@@ -132,6 +133,12 @@ def test_refused(rule: str) -> None:
     with pytest.raises(XmlError, match=words.replace("(", r"\(")) as caught:
         parse_xml(text, EXECUTOR)
     assert 1 <= caught.value.line <= text.count("\n") + 1
+
+
+@pytest.mark.parametrize("number", [-(2**31), 2**31 - 1])
+def test_numbers_of_32_bits_are_read_to_their_ends(number: int) -> None:
+    program = parse_xml(swap('depid="-1"', f'depid="{number}"'), EXECUTOR)
+    assert any(step.depid == number for gpu in program.gpus for block in gpu.threadblocks for step in block.steps)
 
 
 ATTRIBUTES = (
