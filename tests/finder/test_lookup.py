@@ -15,10 +15,11 @@ import pytest
 
 from tests.samples.ranked import rank
 from topodesign import Catalog, Pareto, build, evaluate, pareto, survey, verify_catalog, write_links
-from topodesign.base.cost import Cost
+from topodesign.base.cost import Cost, lower_bound
 from topodesign.base.errors import FileFormatError, InfeasibleError, ParameterError, SpecError, TopodesignError
+from topodesign.catalog.idle import idle_row
 from topodesign.cli.main import run
-from topodesign.finder import sources
+from topodesign.finder import find, sources
 from topodesign.finder.question import Objective, Question
 from topodesign.finder.sources import read_candidates
 from topodesign.finder.survey import Survey
@@ -269,3 +270,37 @@ def test_the_command(program: Run) -> None:
     assert verify_catalog(by="plans", degrees=[3], nodes=range(10, 11), workers=1).planned
     with pytest.raises(ParameterError):
         verify_catalog(by="plans", sample=0)
+
+
+# -- rules of a look-up, one by one ------------------------------------------------------------------------------------
+
+
+def test_a_long_spec_gives_way_to_its_name_and_a_short_one_does_not() -> None:
+    best = pareto(12, 4).best
+    long = replace(best, spec="c" * 25)
+    assert [replace(one, name="catalog(12,4,1)").short for one in (best, long)] == [best.spec, "catalog(12,4,1)"]
+    assert replace(long, name=None).short == long.spec
+
+
+def test_one_row_at_the_bound_settles_a_size_whose_nodes_keep_ports_free() -> None:
+    asked = Question(9, 3, True, Objective.read("allreduce"), Catalog())
+    bound = lower_bound(9, 3, duplex=True)
+    row = idle_row(next(row for row in Catalog().rows(2, 9, 9) if row.duplex))
+    dear = Cost(bound.steps + 1, bound.bandwidth)
+    met, worse = (replace(row, cost=cost, allgather=cost) for cost in (bound, dear))
+    assert find._settles([worse, met], asked)
+    assert not find._settles([worse], asked)
+
+
+def test_a_search_is_suggested_where_the_catalog_has_rows_and_sizes_beyond() -> None:
+    assert find._suggest_size(find.LARGEST_ROW, 4) == "try --time-limit 30s"
+    first = find._suggest_size(find.LARGEST_ROW + 1, 4)
+    assert f"({find.LARGEST_ROW},4)" in first
+    assert f"({find.LARGEST_ROW + find.SMOOTH},4)" in first
+
+
+def test_a_survey_has_a_most_number_of_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("topodesign.finder.survey._MAX", 2)
+    assert [one.nodes for one in survey([5, 6], 2)] == [5, 6]
+    with pytest.raises(ParameterError, match="3 sizes are too many"):
+        survey([5, 6, 7], 2)
