@@ -43,7 +43,7 @@ def test_failures_survived_are_the_edge_connectivity(spec: str) -> None:
 def test_a_path_survives_nothing_and_a_switch_is_counted() -> None:
     path = Topology.from_arrays(3, np.array([0, 1, 1, 2]), np.array([1, 0, 2, 1]))
     assert counts(path) == Counts(cables=2, ports=4, switches=0, switch_ports=0, survives=0)
-    uneven = Topology.from_links(3, [(0, 1), (0, 1), (1, 0), (1, 2), (2, 0)])  # a cable carries a link and its reverse
+    uneven = Topology.from_links(3, [(0, 1), (1, 0), (1, 0), (1, 2), (2, 0)])  # a cable carries a link and its reverse
     assert counts(uneven).cables == 4
     box = counts(build_fabric("fat_tree(2,3,3)").topology)
     assert box.switches == 5
