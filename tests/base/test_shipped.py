@@ -14,6 +14,7 @@ import pytest
 from click.testing import CliRunner
 
 import topodesign
+from tests import extras
 from tests.report.test_figures import COMMANDS
 from topodesign.base.errors import FileFormatError, ParameterError
 from topodesign.base.shipped import copy_examples, examples, find_shipped_folder
@@ -152,3 +153,7 @@ def test_command(tmp_path: Path) -> None:
 def test_the_version_is_that_of_the_package() -> None:
     project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
     assert topodesign.__version__ == __version__ == project.get("version", __version__)
+
+
+def test_the_tests_of_extras_are_there() -> None:
+    assert [words[0] for words in extras.TESTS.values() if not (extras.ROOT / words[0]).exists()] == []

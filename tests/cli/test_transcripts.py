@@ -505,7 +505,7 @@ def test_all_that_commands_print(area: str, results: list[Result], monkeypatch: 
     """Every document is of its schema, and every key and variant of these is in a document."""
     plugin = Plugin("topodesign.families", "chordalring", "topodesign-chordal", "1.0", "chordal:ring")
     monkeypatch.setitem(vars(FAMILIES), "_opened", ({}, (plugin,)))
-    monkeypatch.setattr(first_use, "_USES", {"_plan_timed": None})  # all are those of tests/report/test_first_use.py
+    monkeypatch.setattr(first_use, "_USES", {"_plan_timed": None})  # all are those of tests/report/test_figures.py
     expected: set[str] = set()
     seen: set[str] = set()
     with empty_directory():

@@ -29,7 +29,8 @@ from topodesign.schedulers.price import price_plans
 
 @pytest.mark.parametrize("share", [0.05, "5%", "1/20"])
 def test_limits_keep_exactly_what_they_say(share: Any) -> None:
-    for front in survey(range(900, 906), 4, within=share, max_steps=6):
+    sizes = *survey(range(20, 26), 4, within=share, max_steps=6), *survey(range(900, 903), 4, within=share, max_steps=6)
+    for front in sizes:
         assert isinstance(front, Pareto)
         most = Fraction(21, 20) * Fraction(front.nodes - 1, front.nodes)
         kept = [one for one in pareto(front.nodes, 4) if one.cost.steps <= 6 and one.cost.bandwidth <= most]
