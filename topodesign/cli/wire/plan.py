@@ -101,7 +101,8 @@ def command(
 
 def _describe_one_way(plan: WiringPlan) -> str:
     """Return what links in one direction mean for NICs, with the nearest duplex topology."""
-    words = f"{len(plan.one_way)} of {len(plan.connects)} patches have no way back: usual NICs bring up no such link"
+    words = f"{len(plan.one_way)} of {len(plan.connects)} patches have no way back"
+    words += ": usual NICs do not bring up one-way links"
     if plan.topology.nodes > _MAX_NAMED:
         return f"{words}; use a duplex topology, such as 'wire plan best --duplex' finds"
     other = duplex_alternative(plan.topology)
