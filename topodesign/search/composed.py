@@ -42,6 +42,7 @@ from topodesign.search.candidate import (
     orient,
     product_spec,
 )
+from topodesign.search.finder import is_possible
 from topodesign.search.target import FoundDigraph, Target
 from topodesign.topology.library import build
 from topodesign.topology.topology import Topology
@@ -259,7 +260,7 @@ class _Composer:
         for first in (n for n in range(2, min(nodes // 2, MAX_NODES) + 1) if nodes % n == 0):
             for share in range(1, degree):
                 one, other = Target(first, share, duplex), Target(nodes // first, degree - share, duplex)
-                if not (_possible(one) and _possible(other)):
+                if not all(side.degree < side.nodes and is_possible(side) for side in (one, other)):
                     continue
                 if best is not None and least_steps(one) + least_steps(other) >= best:
                     continue
@@ -312,12 +313,6 @@ def _frontier(candidates: Iterable[Candidate]) -> list[Candidate]:
     for candidate in candidates:
         insert(front, candidate)
     return front
-
-
-def _possible(target: Target) -> bool:
-    return target.degree < target.nodes and (
-        not target.duplex or (target.nodes * target.degree % 2 == 0 and (target.degree > 1 or target.nodes == 2))
-    )
 
 
 def _factor_topologies(spec: Spec) -> Iterator[Topology]:

@@ -277,7 +277,7 @@ class Finder:
 
     def _bases(self, nodes: int, degree: int, *, duplex: bool, spare: bool = False) -> list[Candidate]:
         target = Target(nodes, degree, duplex)
-        if not _possible(target):
+        if not is_possible(target):
             return []
         shelf = self._shelf(target)
         return shelf.front + shelf.spare if spare else shelf.front
@@ -320,7 +320,7 @@ def base_targets(target: Target) -> list[Target]:
             sizes.append(Target(nodes, degree // n, duplex))
     if degree % 2 == 0:
         sizes.append(Target(nodes, degree // 2, duplex=False))
-    return [size for size in dict.fromkeys(sizes) if _possible(size)]
+    return [size for size in dict.fromkeys(sizes) if is_possible(size)]
 
 
 def _splits(target: Target) -> list[tuple[int, Target, Target]]:
@@ -336,11 +336,11 @@ def _factor_sizes(target: Target) -> list[tuple[Target, Target]]:
         for first in range(2, math.isqrt(nodes) + 1)
         if nodes % first == 0
         for share in range(1, degree)
-        if _possible(Target(first, share, duplex)) and _possible(Target(nodes // first, degree - share, duplex))
+        if is_possible(Target(first, share, duplex)) and is_possible(Target(nodes // first, degree - share, duplex))
     ]
 
 
-def _possible(target: Target) -> bool:
+def is_possible(target: Target) -> bool:
     """Whether there can be a topology of this size."""
     if target.nodes < 2 or target.degree < 1:
         return False
