@@ -1,26 +1,8 @@
 """Plan files: a plan and its place in one ``.npz`` with a JSON header.
 
-The container is that of :mod:`topodesign.plans.archive`. Format "topodesign plan", versions 1 to 4, has these members
-and nothing else:
-
-``header.json``
-    ``format`` ("topodesign plan"), ``version`` (3 of flows, 4 of stages; 1 of other kinds of movement, 2 of
-    timed sends of 0.29 and 0.30), ``kind`` of plan (as ``Plan.kind`` says),
-    ``collective`` (object of ``name``, ``root``, ``group``; of ``name``, ``groups``, ``roots``;
-    or ``together``, a list of such),
-    ``nodes``, ``switches`` (list), ``links`` (how many), ``spec`` (text or null),
-    ``claim`` (object of "p/q"), ``generator`` (object, free form) and ``notes`` (list of texts); ``fabric``: null for a
-    plain topology, or an object of ``name``, ``names`` (one for each vertex), ``unit`` ("p/q", bytes per second of one
-    unit of capacity), ``classes`` (one for each link), ``multicast`` and ``aggregation`` (lists of switches), and
-    where there are any ``memory`` (another), ``shared`` (a list of objects of ``name``, ``bandwidth``, "p/q", and
-    ``links``, a list of their numbers), ``latency`` (an object of "p/q", seconds, by class) and ``prices`` (an object
-    of texts such as "900" or "900/25GB/s", by class);
-    ``flow`` (versions 3 and 4): an object, or a list of some, see :mod:`topodesign.plans.flow_files`, which names the
-    columns;
-    ``movement`` (versions 1 and 2): see :mod:`topodesign.plans.old_files`.
-one ``.npy`` for every column of the flow
-``link_src.npy link_dst.npy link_capacity.npy``
-    The links of the topology sorted by (src, dst), shape ``(links,)``.
+The container is that of :mod:`topodesign.plans.archive`. ``docs/files.md`` has every field and column of versions 3 and
+4 (of stages) of format "topodesign plan"; flows are read by :mod:`topodesign.plans.flow_files`, and versions before by
+:mod:`topodesign.plans.old_files`.
 
 Versions: a key that is not known is refused, since it may be one that is misspelt; so a header with new keys is a new
 version, with its own reader in ``READERS``. Readers are never removed.

@@ -1,34 +1,7 @@
-"""Flows in plan files: an object of the header, and columns.
+"""Flows in plan files: an object of the header, and columns, as ``docs/files.md`` lists them.
 
-A flow is an object with these fields, and a column is ``NAME.npy``:
-
-``model``, ``units``, ``steps``, ``pieces``, ``sends``
-    The timing model (``steps``, ``chunks`` or ``clock``), units of a block, how many steps, and how many of each.
-``left_out``
-    Names of columns that are as expected, and are not in the file: send i carries piece i (``piece``), ends one after
-    its start (``end``), and is of movement 0 (``part``).
-``routes``
-    Null, or an object of ``routes`` and ``hops``, how many.
-``fold``
-    Null, or an object of ``generators``, how many, and ``representatives``, a list of nodes.
-``circuits``
-    Null, or an object of ``ports``, ``delay`` ("p/q", seconds), ``moving``, ``duplex``, ``phases`` and ``circuits``.
-``clock``
-    Of ``clock`` alone: an object of ``tick`` ("p/q", seconds), ``size`` ("p/q", bytes), ``overlap``, ``bandwidth``
-    ("p/q", bytes per second, or null) and ``begin`` (ticks).
-``chunks``
-    Of ``chunks`` alone: an object of ``rate`` ("p/q", or null), ``concurrent``, ``one_shot``, ``free``, and ``sizes``,
-    whether there is a column of them.
-
-Several flows, of collectives at the same time or stages of an allreduce, are a list of such objects; of the second the
-columns are called ``1_block`` and so on, of the third ``2_block``. A stage has ``collective`` beside: what it does, as
-the header says it of the plan.
-
-Columns: of every piece ``block lo hi``, of every send ``piece src dst start end part``; of routes ``route_send
-route_weight hop_start hop``, by the clock with ``hop_from hop_to`` (ticks); of a clock ``latency per_unit`` (ticks of
-every link, and of a unit on it); of circuits ``begin`` (instants) and ``phase circuit_src src_port circuit_dst
-dst_port``; of a fold ``generators``, permutations of the nodes, one after another.
-Chunks have ``weight`` of every piece, and may have ``sizes`` of blocks, by number.
+Names of columns are left out if they are as expected: send i carries piece i (``piece``), ends one after its start
+(``end``), and is of movement 0 (``part``). Of several flows the columns of the second are called ``1_block`` and so on.
 :mod:`topodesign.plans.flow` says what they mean.
 """
 

@@ -32,7 +32,7 @@ from topodesign.plans.measure import flow_claim
 from topodesign.plans.plan import Plan
 from topodesign.plans.step_ops import unfold_steps
 from topodesign.plans.time.clock import list_steps
-from topodesign.plans.transfers import Transfers, add_up, transfers_of_flow, transfers_of_rounds
+from topodesign.plans.transfers import Transfers, add_up, transfers_of_flow
 from topodesign.plans.unroll import graph_of, ranks_of, unroll
 from topodesign.topology.topology import IntArray
 
@@ -107,7 +107,7 @@ def list_transfers(plan: Plan, parts: int = 1) -> tuple[Transfers, ...]:
         whole = plan.size or Fraction(1)
         return tuple(transfers_of_flow(one, one.timing.size / whole) for one in plan.flows)
     if plan.model == "steps":
-        return (transfers_of_rounds(list_rounds(plan), plan.topology.switches),)
+        return (transfers_of_flow(list_rounds(plan)),)
     if len(relays := list_relays(plan)):
         raise InfeasibleError(
             f"switch {plan.fabric.names[int(relays[0])]} adds or copies in these trees, and a switch is not a rank; "
@@ -119,8 +119,8 @@ def list_transfers(plan: Plan, parts: int = 1) -> tuple[Transfers, ...]:
         return (add_up([replace(unfold_pieces(one), sizes=None) for one in plan.flows]),)
     amounts = block_amounts(plan)
     if amounts is None:
-        return (transfers_of_rounds(list_rounds(plan, parts), plan.topology.switches),)
-    found = transfers_of_rounds(unroll(plan.flow, parts), plan.topology.switches)
+        return (transfers_of_flow(list_rounds(plan, parts)),)
+    found = transfers_of_flow(unroll(plan.flow, parts))
     units = np.array(amounts, dtype=np.int64)[found.block] * (plan.flow.units * parts)
     if int(units.max(initial=0)) > _OWN_UNITS:
         raise TooLargeError("blocks are cut into too many units to be run; round the traffic")

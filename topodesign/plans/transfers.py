@@ -8,7 +8,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections import defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -153,40 +153,18 @@ def message_table(transfers: Sequence[Transfers]) -> MessageTable:
     )
 
 
-def transfers_of_rounds(rounds: Flow, switches: Collection[int]) -> Transfers:
-    """Return what rounds send."""
-    start, end, part = (column.astype(np.int64) for column in (rounds.start, rounds.end, rounds.part))
-    return _among_ranks(rounds, switches, Fraction(1), (start, end, part))
-
-
-def transfers_of_flow(flow: Flow, share: Fraction) -> Transfers:
-    """Return the sends of a clock flow of a share of the data."""
-    one = flow.some(np.arange(len(flow)))
-    start, end, part = (column.astype(np.int64) for column in (one.start, one.end, one.part))
-    return _among_ranks(one, flow.topology.switches, share, (start, end, part))
-
-
-def _among_ranks(
-    moved: Flow, switches: Collection[int], share: Fraction, times: tuple[IntArray, IntArray, IntArray]
-) -> Transfers:
-    """Return sends with ranks in place of nodes."""
-    number, computes = numbers_without(moved.nodes, switches)
+def transfers_of_flow(flow: Flow, share: Fraction = Fraction(1)) -> Transfers:
+    """Return the sends of a flow in steps or by the clock, of a share of the data, among ranks."""
+    one, switches = flow.some(np.arange(len(flow))), flow.topology.switches
+    number, computes = numbers_without(one.nodes, switches)
     count = int(computes.sum())
-    if not np.all(computes[moved.src] & computes[moved.dst]):
+    if not np.all(computes[one.src] & computes[one.dst]):
         raise ScheduleError("a send begins or ends at a switch, which is not a rank")
-    lo, hi = (column.astype(np.int64, copy=False) for column in (moved.lo, moved.hi))
-    return Transfers(
-        renamed(moved.collective, number.tolist()),
-        count,
-        moved.units,
-        share,
-        *times,
-        number[moved.src],
-        number[moved.dst],
-        blocks_named(moved.collective, moved.block, number, count),
-        lo,
-        hi,
-    )
+    block = blocks_named(one.collective, one.block, number, count)
+    columns = one.start, one.end, one.part, number[one.src], number[one.dst], block, one.lo, one.hi
+    start, end, part, src, dst, block, lo, hi = (column.astype(np.int64, copy=False) for column in columns)
+    collective = renamed(one.collective, number.tolist())
+    return Transfers(collective, count, one.units, share, start, end, part, src, dst, block, lo, hi)
 
 
 _Send: TypeAlias = tuple[int, int, int, int, Fraction, Fraction]  # step, sender, receiver, block, part

@@ -102,9 +102,9 @@ class Chakra(Backend):
     def lower_phase(self, rounds: Flow, number: int, options: Options) -> Program:  # noqa: ARG002
         """Return the messages of a phase."""
         from topodesign.compiler.frontends.messages import messages_of_transfers  # noqa: PLC0415  NumPy
-        from topodesign.plans.transfers import transfers_of_rounds  # noqa: PLC0415  NumPy
+        from topodesign.plans.transfers import transfers_of_flow  # noqa: PLC0415  NumPy
 
-        return replace(messages_of_transfers(transfers_of_rounds(rounds, ())), phase=number)
+        return replace(messages_of_transfers(transfers_of_flow(rounds)), phase=number)
 
     def lint(self, program: Program, options: Options) -> Iterator[str]:
         """Yield violated simulator limits: tags, bytes or a single rank."""

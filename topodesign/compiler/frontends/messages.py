@@ -26,7 +26,7 @@ from topodesign.plans.flow import Clock
 from topodesign.plans.plan import Plan
 from topodesign.plans.plan_ops import block_amounts, list_rank_rounds, list_relays, list_transfers
 from topodesign.plans.step_ops import is_lean, prune
-from topodesign.plans.transfers import Transfers, message_table, transfers_of_rounds
+from topodesign.plans.transfers import Transfers, message_table, transfers_of_flow
 
 MAX_MESSAGES = 2**21  # of all ranks; more take too long, and too much memory in the simulators
 
@@ -46,12 +46,12 @@ def messages_of(plan: Plan, parts: int = 1) -> Messages:
         raise ScheduleError("rounds of ranks have no switches")
     amounts = block_amounts(plan)
     if amounts is not None:
-        made = messages_of_transfers(transfers_of_rounds(rounds, ()))
+        made = messages_of_transfers(transfers_of_flow(rounds))
         return replace(made, units=rounds.units // max(amounts), amounts=amounts)
     lean = is_lean(rounds)
     if plan.model == "clock" and not plan.topology.switches and lean:
         return messages_of_transfers(list_transfers(plan)[0], plan.flow.timing)
-    return messages_of_transfers(transfers_of_rounds(rounds if lean else prune(rounds), ()))
+    return messages_of_transfers(transfers_of_flow(rounds if lean else prune(rounds)))
 
 
 def messages_of_transfers(transfers: Transfers, clock: Clock | None = None) -> Messages:

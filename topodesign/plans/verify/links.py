@@ -109,21 +109,6 @@ def check_links(flow: Flow, links: Links) -> tuple[list[str], Flags]:
     return problems, there
 
 
-def _groups(flow: Flow) -> IntArray:
-    """Return the group of every piece, by owner or ends.
-
-    It is -1 if they are of several groups.
-    """
-    team = flow.team
-    group = team[flow.collective.owners(flow.block, flow.topology.nodes)]
-    ends, piece = team[np.concatenate((flow.src, flow.dst))], np.concatenate((flow.piece, flow.piece))
-    least, most = np.full(len(group), len(team)), np.full(len(group), -1)
-    np.minimum.at(least, piece[ends >= 0], ends[ends >= 0])
-    np.maximum.at(most, piece[ends >= 0], ends[ends >= 0])
-    found: IntArray = np.where((group < 0) & (least == most), most, group)
-    return found
-
-
 def _route_problems(flow: Flow, routes: Routes, links: Links, words: Words, switch: Flags) -> list[str]:
     """Return route faults: ends, links and weights.
 
@@ -157,10 +142,10 @@ def _route_problems(flow: Flow, routes: Routes, links: Links, words: Words, swit
         inner = np.ones(len(routes.hop), dtype=np.bool_)
         inner[first] = inner[last] = False
         team = flow.team
-        group = _groups(flow)[flow.piece[routes.send]]
+        group = group_of_pieces(flow)[flow.piece[routes.send]]
         inner &= ~switch[routes.hop]
         if flow.collective.groups is not None:
-            inner &= (team[routes.hop] == group[owner]) | (group[owner] < 0)
+            inner &= team[routes.hop] == group[owner]
         elif flow.collective.group is not None:
             inner &= team[routes.hop] >= 0
         passes = marked(owner[inner])
