@@ -198,6 +198,8 @@ def test_gains_are_over_one_port_less_and_start_anew_with_every_size() -> None:
     for place, gain in enumerate(found.gains):
         if gain is not None:
             assert times[place] == times[place - 1] * (1 - gain[0])
+    for row, gain in zip(found.table().rows, found.gains, strict=True):
+        assert row[4].split()[1:] == ([] if gain is None else [f"{-float(gain[0]) * 100:+.1f}%" if gain[0] else "same"])
     along = survey(range(40, 44), 4)
     assert [gain is None for gain in along.gains] == [True, False, False, False]
 
