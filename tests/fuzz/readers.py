@@ -26,7 +26,6 @@ from topodesign.catalog.all_to_all_rows import EXCHANGE, Exchange
 from topodesign.catalog.files import file_check, get_packed_path, read_rows, write_rows
 from topodesign.catalog.packing import pack_catalog
 from topodesign.catalog.verify import _Progress
-from topodesign.compiler.check_sets import check_plan_set
 from topodesign.compiler.compilation import compile_plan
 from topodesign.compiler.library import read_measured
 from topodesign.compiler.phases import compile_phases
@@ -310,7 +309,6 @@ READERS = (
     Reader("plans/files", "q.npz", plan_bytes, load_plan),
     Reader("plans/sets", INDEX, plan_set_index, read_plan_set),
     Reader("schedulers/failure_plans", FAILURES, failures_index, lambda path: read_failures(path.parent)),
-    Reader("compiler/check_sets", INDEX, plan_set_index, check_plan_set),
     Reader("runtime/msccl/parse", "p.xml", program, lambda path: parse_xml(path, PROFILES["msccl"])),
     Reader("runtime/manifest", MANIFEST, by_phase, read_manifest),
     Reader("runtime/check", "c.xml", program, lambda path: check_file(path).ok),
