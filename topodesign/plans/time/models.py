@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+from topodesign.base.errors import ParameterError
+from topodesign.plans.flow import Flow
+from topodesign.plans.measure import Loads, find_step_loads
 from topodesign.plans.plan import Plan
+from topodesign.plans.plan_ops import list_rounds
 from topodesign.plans.time.chunks import CHUNKS
 from topodesign.plans.time.circuits import STEPS
 from topodesign.plans.time.conditions import Busy, Moments, TimingModel
@@ -27,6 +31,14 @@ def list_busy(plan: Plan, size: Fraction, alpha: Fraction, bandwidth: Fraction) 
     ``bandwidth`` in bits/s of a node over all its links. Pipelines of chunks have no such times.
     """
     return MODELS[plan.model].busy(plan, size, alpha, bandwidth)
+
+
+def load_steps(plan: Plan) -> tuple[Flow, Loads]:
+    """Return the sends of a plan in steps, and what links carry in each."""
+    if plan.model != "steps":
+        raise ParameterError(f"link use by step is for plans in rounds, not in {plan.kind}; plot its timeline")
+    flow = list_rounds(plan)
+    return flow, find_step_loads(flow)
 
 
 def list_moments(plan: Plan) -> Moments:

@@ -6,12 +6,10 @@ from fractions import Fraction
 
 import numpy as np
 
-from topodesign.base.errors import ParameterError, TooLargeError
+from topodesign.base.errors import TooLargeError
 from topodesign.base.units import Quantity, as_bandwidth, as_size, as_time
-from topodesign.plans.measure import find_step_loads
 from topodesign.plans.plan import Plan
-from topodesign.plans.plan_ops import list_rounds
-from topodesign.plans.time.models import list_busy
+from topodesign.plans.time.models import list_busy, load_steps
 from topodesign.report.charts.chart import Chart, Series
 
 MAX_LANES = 256
@@ -48,10 +46,8 @@ def link_use_chart(plan: Plan) -> Chart:
 
     * ``plan``: in rounds.
     """
-    if plan.model != "steps":
-        raise ParameterError(f"link use by step is for plans in rounds, not in {plan.kind}; plot its timeline")
-    flow = list_rounds(plan)
-    loads, topology = find_step_loads(flow), flow.topology
+    flow, loads = load_steps(plan)
+    topology = flow.topology
     steps, ports = list(range(1, flow.steps + 1)), int(topology.capacity[topology.src != topology.dst].sum())
     worst = loads.fullest()
     fullest = [worst.get(step, Fraction(0)) / flow.units for step in steps]
