@@ -31,8 +31,8 @@ def judge(flows: Sequence[Flow], *, several: bool = False) -> bool:
     return each[0].model == "steps" or judge_clock(each)
 
 
-def unfold(flow: Flow) -> Flow | None:  # noqa: C901  a definition in one place
-    """Return all images of a folded flow under its group; None if the generators do not keep the links."""
+def unfold(flow: Flow) -> Flow | None:  # noqa: C901, PLR0912  a definition in one place
+    """Return all images of a folded flow under its group; None if they are none of a symmetry."""
     if flow.fold is None:
         return flow
     nodes, links = flow.nodes, {(u, v): many for u, v, many in flow.topology.links()}
@@ -46,6 +46,7 @@ def unfold(flow: Flow) -> Flow | None:  # noqa: C901  a definition in one place
         ):
             return None
     owner, images = flow.collective.owners(flow.block, nodes), list[tuple[Any, Any]]()
+    met = set[int]()
     for first in flow.fold.representatives:
         reached = {first: tuple(range(nodes))}
         queue = [first]
@@ -55,6 +56,9 @@ def unfold(flow: Flow) -> Flow | None:  # noqa: C901  a definition in one place
                     reached[names[node]] = tuple(names[at] for at in reached[node])
                     queue.append(names[node])
         images += [(np.flatnonzero(owner == first), np.array(names)) for names in reached.values()]
+        met |= reached.keys()
+    if len(met) < nodes:
+        return None
     pieces: dict[str, list[Any]] = defaultdict(list)
     hops, send, weight, many, sends = list[Way](), list[int](), list[int](), 0, 0
     ways = list(list_ways(flow))
