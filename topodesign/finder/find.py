@@ -25,7 +25,7 @@ from topodesign.finder.candidate import Candidate, Entry, OwnEntry, mark_fastest
 from topodesign.finder.options import FindOptions
 from topodesign.finder.pareto import Origin, Pareto
 from topodesign.finder.question import MAX_NODES, MAX_SEARCHED, Question, check_question
-from topodesign.finder.runners_up import pick_runners_up
+from topodesign.finder.runners_up import count_patches, pick_runners_up
 from topodesign.search.close_sizes import SMOOTH, better_size, better_smooth
 from topodesign.search.target import Target
 
@@ -246,8 +246,8 @@ def _measure_unless_beaten(candidate: Candidate, known: Iterable[Entry], asked: 
     from topodesign.pricing.evaluation import price_both  # noqa: PLC0415  heavy
 
     try:
-        if asked.within is not None or candidate.topology.self_loops:
-            return measure(candidate, asked)  # a plan may be within what SPFF is not, and ports that are free cost less
+        if asked.within is not None:
+            return measure(candidate, asked)  # a plan may be within what SPFF is not
         costs = price_both(candidate.topology)
     except TopodesignError:
         return None
@@ -260,7 +260,7 @@ def _measure_unless_beaten(candidate: Candidate, known: Iterable[Entry], asked: 
     steps, factor = best.merit
     for one in known:
         as_good = one.merit[0] <= steps and one.merit[1] <= factor and one.merit != best.merit
-        if as_good and (one.duplex or not best.duplex):
+        if as_good and count_patches(one.topology)[0] <= count_patches(quick.topology)[0]:
             return quick
     return measure(replace(candidate, given=quick.topology, all_to_all=quick.all_to_all, duplex=quick.duplex), asked)
 
