@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from html import escape
@@ -108,10 +108,8 @@ def to_change_page(change: Rewiring) -> str:
 
 def _sections(change: Rewiring) -> Iterator[tuple[str, str, str]]:
     """Yield the id, name and text of every section."""
-    bill = [
-        f"<tr>{cell(str(item.count))}{cell(item.use)}{cell(item.kind)}{cell(_metres(item.length))}</tr>"
-        for item in change.bill.items
-    ]
+    cells = (_cells((str(item.count), item.use, item.kind, _metres(item.length)), _BUY) for item in change.bill.items)
+    bill = [f"<tr>{row}</tr>" for row in cells]
     before = [
         *table("Cables to buy in addition", _BUY, bill),
         *table("Fixed cables to lay", _CABLES, _iterate_laid(change)),
@@ -156,11 +154,16 @@ def _iterate_laid(change: Rewiring) -> Iterator[str]:
     lengths = change.laid_lengths
     for fixed in change.laid:
         wire = net.leads[fixed.place].fixed
-        cells = [cell(wire.name, kind="code name")]
-        for end, port in ((wire.a, plan.interface(fixed)), (wire.b, wire.b.port)):
-            cells += map(cell, (end.device, port, end.place.rack, str(end.place.unit)))
-        kind = ", ".join(filter(None, [str(wire.sort), _metres(lengths.get(fixed.socket))]))
-        yield f'<tr><td class="done">&#9744;</td>{"".join(cells)}{cell(kind)}{"<td></td>" * 2}</tr>'
+        ends = ((wire.a, plan.interface(fixed)), (wire.b, wire.b.port))
+        words = [word for end, port in ends for word in (end.device, port, end.place.rack, str(end.place.unit))]
+        words.append(", ".join(filter(None, [str(wire.sort), _metres(lengths.get(fixed.socket))])))
+        name, cells = cell(wire.name, kind="code name"), _cells(words, _CABLES[2:11])
+        yield f'<tr><td class="done">&#9744;</td>{name}{cells}{"<td></td>" * 2}</tr>'
+
+
+def _cells(words: Iterable[str], columns: Sequence[str]) -> str:
+    """Return HTML cells, each with the name of its column for phones."""
+    return "".join(cell(word, column) for word, column in zip(words, columns, strict=True))
 
 
 def _metres(length: Fraction | None) -> str:
