@@ -307,3 +307,9 @@ def test_a_survey_has_a_most_number_of_sizes(monkeypatch: pytest.MonkeyPatch) ->
     assert [one.nodes for one in survey([5, 6], 2)] == [5, 6]
     with pytest.raises(ParameterError, match="3 sizes are too many"):
         survey([5, 6, 7], 2)
+
+
+def test_a_survey_says_by_what_sizes_are_compared() -> None:
+    assert survey(12, 4, sizes="1MiB").what == "allreduce of 1MiB"
+    mixed = survey(12, 4, workload=Path(__file__).parents[2] / "configs" / "workload_moe.yaml")
+    assert mixed.what == mixed.objective.mix.words

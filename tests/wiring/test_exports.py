@@ -561,9 +561,13 @@ def test_a_list_of_patches_is_checked_row_by_row(tmp_path: Path) -> None:
     assert all(f"in the list of patches {cable} is not there" in finding.words for finding in lacking.findings)
     [twice] = check_wiring(plan, export=tmp_path / "twice.csv").findings
     assert "has two cables at" in twice.words
-    write(tmp_path / "other.csv", "\n".join([*lines[:place], lines[place].replace(",P1,", ",P9,")]) + "\n")
-    with pytest.raises(FileFormatError, match=f"line {place + 1}: no cable of the plan"):
-        check_wiring(plan, export=tmp_path / "other.csv")
+    fixed = next(number for number, line in enumerate(lines) if ",fixed," in line)
+    cells = lines[fixed].split(",")
+    cells[lines[0].split(",").index("a_lane")] = "0"
+    for number, wrong in (place, lines[place].replace(",P1,", ",P9,")), (fixed, ",".join(cells)):
+        write(tmp_path / "other.csv", "\n".join([*lines[:number], wrong]) + "\n")
+        with pytest.raises(FileFormatError, match=f"line {number + 1}: no cable of the plan"):
+            check_wiring(plan, export=tmp_path / "other.csv")
 
 
 def test_links_of_a_graph_rest_on_the_cabling_alone() -> None:
