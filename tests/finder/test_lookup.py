@@ -18,6 +18,7 @@ from topodesign import Catalog, Pareto, build, evaluate, pareto, survey, verify_
 from topodesign.base.cost import Cost, lower_bound
 from topodesign.base.errors import FileFormatError, InfeasibleError, ParameterError, SpecError, TopodesignError
 from topodesign.catalog.idle import idle_row
+from topodesign.catalog.sizes import MAX_NODES
 from topodesign.cli.main import run
 from topodesign.finder import find, sources
 from topodesign.finder.question import Objective, Question
@@ -25,6 +26,7 @@ from topodesign.finder.sources import read_candidates
 from topodesign.finder.survey import Survey
 from topodesign.finder.verification import compare_with_plans
 from topodesign.schedulers.price import price_plans
+from topodesign.search.close_sizes import SMOOTH
 
 
 @pytest.mark.parametrize("share", [0.05, "5%", "1/20"])
@@ -296,10 +298,10 @@ def test_one_row_at_the_bound_settles_a_size_whose_nodes_keep_ports_free() -> No
 
 
 def test_a_search_is_suggested_where_the_catalog_has_rows_and_sizes_beyond() -> None:
-    assert find._suggest_size(find.LARGEST_ROW, 4) == "try --time-limit 30s"
-    first = find._suggest_size(find.LARGEST_ROW + 1, 4)
-    assert f"({find.LARGEST_ROW},4)" in first
-    assert f"({find.LARGEST_ROW + find.SMOOTH},4)" in first
+    assert find._suggest_size(MAX_NODES, 4) == "try --time-limit 30s"
+    first = find._suggest_size(MAX_NODES + 1, 4)
+    assert f"({MAX_NODES},4)" in first
+    assert f"({MAX_NODES + SMOOTH},4)" in first
 
 
 def test_a_survey_has_a_most_number_of_sizes(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -126,6 +126,10 @@ class LibraryRow(Declared):
         """Targets that it has programs for."""
         return tuple(dict.fromkeys(name.partition("-")[0] for name in self.files))
 
+    def serves(self, call: SizedCall) -> bool:
+        """Return whether a call is in its range."""
+        return self.from_bytes <= call.size and (self.to_bytes is None or call.size < self.to_bytes)
+
 
 @dataclass(frozen=True, repr=False)
 class Library(Result):
