@@ -40,6 +40,7 @@ from topodesign.compiler.library import (
     CANDIDATES,
     Library,
     LibraryRow,
+    SizedCall,
     between,
     compile_library,
     fastest,
@@ -195,6 +196,12 @@ def used(folder: Path, rows: tuple[LibraryRow, ...], made: Library) -> None:
             asked = f"{row.collective}:{call.size}B:fp32:{place}"
             serve = [path for path in (folder / "msccl").rglob("*.xml") if check_call(path, asked).ok]
             assert len(serve) == bool(row.programs), (asked, made.notes)
+
+
+def test_a_row_serves_calls_from_its_first_size_to_before_its_last() -> None:
+    row = LibraryRow("allreduce", None, None, 1024, 4096, "ring", 0.0, None, False, (), None, {})
+    assert [row.serves(SizedCall(size, 1)) for size in (1023, 1024, 4095, 4096)] == [False, True, True, False]
+    assert replace(row, to_bytes=None).serves(SizedCall(2**40, 1))
 
 
 def test_a_workload_has_one_program_or_none_for_every_call(tmp_path: Path) -> None:

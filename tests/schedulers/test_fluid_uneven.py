@@ -75,11 +75,10 @@ def test_unequal_blocks_are_traces_and_are_run(place: str) -> None:
     pieces = np.array(amounts).reshape(ranks, ranks)
     piece = Fraction(10**6, ranks) * ranks * (ranks - 1) / int(pieces.sum())  # bytes; a block has the mean of pieces
     sent = dict.fromkeys(range(ranks), 0)
-    for message in made.program.messages:
-        sent[message.src] += message.units
-        assert made.program.bytes_of(message.units, Fraction(10**6)) == -int(
-            -message.units * piece / plan.flow.units // 1
-        )
+    table = made.program.table
+    for src, units in zip(table.src.tolist(), table.amounts.tolist(), strict=True):
+        sent[src] += units
+        assert made.program.bytes_of(units, Fraction(10**6)) == -int(-units * piece / plan.flow.units // 1)
     relayed = sum(sent.values()) - int(pieces.sum()) * plan.flow.units  # by nodes on the way
     assert relayed == int((Paths.of(plan.flow).weight * (find_heights(plan.flow) - 1)).sum())
     assert run_plan(plan, size="256KiB", iterations=1, warmup=0).right
