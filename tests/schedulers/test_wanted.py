@@ -54,7 +54,7 @@ def test_plans_for_a_size_are_timed_with_the_latency_and_bandwidth_that_are_said
     time = simulate(plan, size="64KiB", **said).time  # type: ignore[arg-type]
     assert verify(plan).ok
     assert time <= known
-    assert plan.notes[-1].startswith("for 64KiB: ")
+    assert plan.notes[-1].startswith("for 64KiB, alpha ")
 
 
 @pytest.mark.dear

@@ -23,7 +23,7 @@ from topodesign.base.units import format_size, format_time
 from topodesign.base.wording import join_words
 from topodesign.collectives import ALLREDUCE, BROADCAST, GATHER, REDUCE, REDUCE_SCATTER, Collective
 from topodesign.fabrics.fabric import NODE_BANDWIDTH, OWN_LATENCIES, Fabric
-from topodesign.fabrics.node_values import as_latency
+from topodesign.fabrics.node_values import as_latency, latency_words
 from topodesign.optima.optimum import solve
 from topodesign.optima.question import Question
 from topodesign.plans.plan import Plan
@@ -220,7 +220,8 @@ def fastest_for_size(request: Request, make: Callable[[Request, str], Plan], met
         least = bound_plans(request).time(request.size)
         left = f"at most {float(1 - least / time):.1%} could be left"
         notes.append(f"not tried: {join_words(skipped)}; {left}: no plan takes less than {format_time(least)}")
-    notes.append(f"for {format_size(request.size)}: {', '.join([*told][:_TOLD])}{', ...' if len(told) > _TOLD else ''}")
+    conditions = f"{format_size(request.size)}, {latency_words(messages_of(request), request.fabric)}"
+    notes.append(f"for {conditions}: {', '.join([*told][:_TOLD])}{', ...' if len(told) > _TOLD else ''}")
     return replace(chosen, notes=(*chosen.notes, *notes))
 
 
