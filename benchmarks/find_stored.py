@@ -67,7 +67,7 @@ def to_text(topology: Topology, entries: Iterable[StoredSchedule]) -> str:
             "bound": str(entry.bound),
             "search": dict(entry.search),
         }
-        table = zip(*(column.tolist() for column in entry.schedule.columns().values()), strict=True)
+        table = zip(*(column.tolist() for column in entry.schedule.table().values()), strict=True)
         blocks.append(f'{json.dumps(fields)[:-1]}, "rows": [\n' + ",\n".join(map(json.dumps, table)) + "\n]}")
     return f'{json.dumps(head)[:-1]}, "schedules": [\n' + ",\n".join(blocks) + "\n]}\n"
 

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from benchmarks import find_stored
 from tests.conftest import few
 from tests.samples.schedules import Collective, Random, random_digraph
 from tests.samples.verdicts import verify_rounds
@@ -363,6 +364,11 @@ def test_stored_files() -> None:
             columns = one.schedule.table().values()
             assert written["rows"] == [list(row) for row in zip(*(column.tolist() for column in columns), strict=True)]
             assert (written["bandwidth"], written["bound"]) == (str(one.cost.bandwidth), str(one.bound))
+
+
+def test_the_script_writes_what_is_stored() -> None:
+    text = file_of("dbjmod(2,3)").read_text(encoding="utf-8")
+    assert find_stored.to_text(build("dbjmod(2,3)"), from_text(text).values()) == text
 
 
 def test_what_is_not_stored() -> None:
