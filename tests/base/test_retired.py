@@ -62,8 +62,10 @@ def test_every_command_line_in_pages_of_0_27_parses_or_names_its_successor() -> 
         command, rest = command_of(words)
         assert command is not None, line
         path = " ".join(words[: len(words) - len(rest)])
+        # commands remember what asks for help
+        parent = click.Context(program, info_name="topodesign", **program.context_settings)
         try:
-            command.make_context(path, rest, parent=click.Context(program, info_name="topodesign"))
+            command.make_context(path, rest, parent=parent)
         except click.exceptions.Exit:
             continue
         except (TopodesignError, click.UsageError) as error:

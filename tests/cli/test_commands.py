@@ -579,7 +579,7 @@ def test_full_disk_is_one_message(args: list[str]) -> None:
         ("evaluate dgx_a100(2) --fail box9/gpu0 --collective allgather", "did you mean 'box0/gpu0' or 'box1/gpu0'"),
         (
             "evaluate dgx_a100(2) --fail box0/gpu0-box9/gpu0 --collective allgather",
-            "is named 'box9/gpu0'; did you mean 'box0/gpu0'",
+            "is named 'box9/gpu0'; links of 'box0/gpu0' go to box0/nvswitch and rail0",
         ),
         (
             "evaluate torus(4,4) --fail 0-5 --collective allgather",

@@ -65,7 +65,7 @@ def test_with_a_size_auto_takes_the_fastest_that_methods_lists(place: str, colle
     assert time == listed.contenders[0].times[0]
     reasons = {name: why for name, why in listed.missing if name in SEARCHES}
     assert all("name it with --algorithm" in reason or reason.startswith("makes no") for reason in reasons.values())
-    assert plan.notes[-1].startswith(f"for {size}: ")
+    assert plan.notes[-1].startswith(f"for {size}, alpha 10us")
     for note in (note for note in plan.notes if note.startswith("not tried")):
         assert "exact" in note
         assert "no plan takes less than" in note

@@ -186,7 +186,7 @@ def test_everyday_fabrics(name: str) -> None:
     fabric = as_fabric(text)
     assert fabric.name.startswith(SPOKEN_FABRICS[name])
     assert build_fabric(fabric.name) == build_fabric(text) == as_place(text) == fabric
-    with pytest.raises(ParameterError, match=r"is a fabric.*optimum"):
+    with pytest.raises(ParameterError, match=r"is a fabric.*evaluate"):
         as_topology(text)
     with pytest.raises(SpecError, match="is a fabric"):
         build(f"line({text})")

@@ -74,9 +74,10 @@ def describe_unserved(
         return
     size = shares << (largest // shares).bit_length() - 1
     about = About("", "", ranks, inplace=True, outofplace=True, smallest=calls[0], largest=calls[1], multiple=multiple)
-    near = join_words([f"{one} bytes" for one in about.nearest(Call("", size)) if one is not None])
+    near = [f"{one} bytes" for one in about.nearest(Call("", size)) if one is not None]
+    served = f"nearest sizes that it serves: {join_words(near)}" if near else "it serves no call in its range of sizes"
     each = " for each rank" if shares > 1 else ""
     yield (
         f"no call of a power of two bytes{each} is a multiple of its {chunks} chunks, and the runtime runs these "
-        f"without it; compile with --size, such as --size {format_size(size)}; nearest sizes that it serves: {near}"
+        f"without it; compile with --size, such as --size {format_size(size)}; {served}"
     )
