@@ -16,6 +16,7 @@ from topodesign.base.spec import parse
 from topodesign.catalog.all_to_all import Bounds
 from topodesign.catalog.all_to_all_rows import EXCHANGE, Exchange
 from topodesign.catalog.files import write_rows
+from topodesign.catalog.lookup import as_catalog
 from topodesign.catalog.quality import runtime
 from topodesign.catalog.row_check import check_row
 from topodesign.catalog.rows import Row
@@ -26,6 +27,7 @@ from topodesign.search.closure import (
     close,
     close_exchange,
     exchange_left,
+    iterate_kept,
     keep,
     offers,
     without_a_node,
@@ -182,3 +184,23 @@ def test_a_node_less_is_not_looked_for_where_it_cannot_be_faster() -> None:
     assert without_a_node(SearchState([93], {5: Catalog().rows(5, 93, 93)}), target) == 0
     state = SearchState([12, 13], {4: Catalog().rows(4, 12, 13)})
     assert without_a_node(state, Target(12, 4, duplex=False)) == 0
+
+
+def test_what_is_kept_for_all_to_all_has_no_fewer_steps_than_rows() -> None:
+    source = as_catalog(None)
+    rows = {degree: source.rows(degree, 3, 300) for degree in (3, 4, 6, 16)}
+    state = SearchState({row.nodes for some in rows.values() for row in some}, rows, source)
+    assert [found for size in sorted(state.rows) for found in iterate_kept(state, size, nearer=True)] == []
+
+
+def test_closing_prices_what_is_kept_for_all_to_all(tmp_path: Path) -> None:
+    """A row of two steps on 11 nodes comes back from the topology that has the fastest all-to-all."""
+    source = as_catalog(None)
+    kept = next(one for one in EXCHANGE.known(source.directory, 3, 11, 11) if one.steps == 2)
+    few = [row for row in source.rows(3, 11, 11) if row.spec != kept.spec]
+    write_rows(tmp_path, 3, few)
+    EXCHANGE.write(tmp_path, 3, [kept])
+    state = SearchState({11}, {3: few}, Catalog(tmp_path))
+    assert len(list(iterate_kept(state, (11, 3), nearer=True))) == 1
+    assert close(state) >= 1
+    assert min(row.cost.steps for row in state.rows[11, 3]) == 2

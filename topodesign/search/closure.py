@@ -26,6 +26,7 @@ from topodesign.base.progress import Progress, iterate_with_progress, tell
 from topodesign.base.records import Result, shorten_text
 from topodesign.base.spec import LONGEST_SPEC, Spec, parse
 from topodesign.base.units import format_factor
+from topodesign.catalog.all_to_all_rows import EXCHANGE
 from topodesign.catalog.idle import idle_row, with_idle_ports
 from topodesign.catalog.lookup import Catalog, as_catalog
 from topodesign.catalog.price import price_topology
@@ -48,7 +49,7 @@ _MAX_WORK = 2**32  # steps times receivers times links of a deferred schedule th
 _WORK_A_SECOND = 2**27  # of that, about, on one core
 _MAX_PARALLEL = 8
 _DRAWS, _PRICED = 128, 6  # nodes without which a topology is looked at, and of how many of these it is priced
-_IDLE, _LINE, _PARALLEL = "spare", "line", "parallel"
+_IDLE, _LINE, _PARALLEL, _ALL_TO_ALL = "spare", "line", "parallel", "kept for all-to-all"
 
 
 @dataclass(frozen=True)
@@ -158,7 +159,8 @@ def verify_closure(
     -------
     Closure
         Expansions that are better by over a percent: with free ports, line graphs, and parallel links; for all-to-all
-        products as well, and the line graphs of so few nodes that their prices take seconds.
+        products as well, and the line graphs of so few nodes that their prices take seconds. Topologies that are kept
+        for all-to-all alone, and have fewer steps than all rows, too.
 
     Raises
     ------
@@ -177,11 +179,17 @@ def verify_closure(
     rows = {degree: source.rows(degree, *span) for degree in wanted}
     state = SearchState({row.nodes for several in rows.values() for row in several}, rows, source)
     sizes, best = sorted(state.rows), dict[Target, Offer]()
+    kept = [
+        ClosureFault(target, "allreduce", _ALL_TO_ALL, by_spff(target, spec).mean, str(spec))
+        for size in sizes
+        for target, spec in iterate_kept(state, size, nearer=True)
+    ]
     for size in sizes:
         for offer in better(state, size, TOLERANCE):
             if offer.target not in best or runtime(offer.mean) < runtime(best[offer.target].mean):
                 best[offer.target] = offer
     left = [ClosureFault(one.target, "allreduce", one.operation, one.mean, str(one.spec)) for one in best.values()]
+    left += kept
     exchange = ExchangeState(source, wanted, nodes)
     own = [size for size in exchange.sizes if size[1] in wanted]
     left += [one for size in iterate_with_progress(own, progress) for one in exchange_left(exchange, size)]
@@ -237,12 +245,18 @@ def close(
 ) -> int:
     """Apply operations to rows to a fixed point; return the new rows' number.
 
-    Free ports need nothing built. All else is built and priced from its links, what gains most for its work
-    first, as far as the seconds go; what schedules are then deferred that could gain.
+    Free ports need nothing built. All else is built and priced from its links, what is kept for all-to-all alone first,
+    then what gains most for its work, as far as the seconds go; what schedules are then deferred that could gain.
 
     * ``save``: called now and then.
     """
     start, tried, less, count = time.monotonic(), set[str](), set[str](), _with_free_ports(state)
+    for target, spec in [found for size in sorted(state.rows) for found in iterate_kept(state, size)]:
+        if seconds is not None and time.monotonic() - start > seconds:
+            return count
+        before = state.rows[target.size]
+        state.keep(target, [spec], most=_MAX_WORK)
+        count += len([row for row in state.rows[target.size] if row not in before])
     while True:
         waiting = [
             offer
@@ -266,6 +280,20 @@ def close(
         count += came
         if not came:
             return count
+
+
+def iterate_kept(state: SearchState, size: tuple[int, int], *, nearer: bool = False) -> Iterator[tuple[Target, Spec]]:
+    """Yield what is kept of a size for all-to-all alone, per cabling that has rows.
+
+    * ``nearer``: only what has fewer steps than these.
+    """
+    known = {row.spec for row in state.rows[size]}
+    for duplex in (False, True):
+        target = Target(*size, duplex)
+        fewest = min((row.cost.steps for row in state.front(target)), default=0)
+        for one in EXCHANGE.known(state.source.directory, size[1], size[0], size[0]) if fewest else ():
+            if one.duplex == duplex and one.spec not in known and (one.steps < fewest or not nearer):
+                yield target, parse(one.spec)
 
 
 def _delete_nodes(state: SearchState, end: float | None, tried: set[str]) -> int:
