@@ -106,9 +106,11 @@ def test_groups_that_share_links_come_to_the_exact_price(collective: object) -> 
     root = "first" if collective.rooted else None  # type: ignore[attr-defined]
     share: dict[str, Any] = {"group": "6x2:1", "others": "forward", "root": root}
     found = list_schedules("torus(3,4)", collective, method="pipeline", chunks=64, **share)  # type: ignore[arg-type]
-    plan = found.schedules[-1].plan
+    last = found.schedules[-1]  # of 64 chunks, or of the fewest that reach the bound
+    plan = last.plan
     assert verify(plan).ok
-    assert found.bound <= plan.claim["bandwidth"] <= found.bound * Fraction(found.schedules[-1].cost.steps, 64)
+    assert found.bound <= plan.claim["bandwidth"] <= found.bound * Fraction(last.cost.steps, last.chunks)
+    assert last.chunks == 64 or plan.claim["bandwidth"] == found.bound
 
 
 def test_nodes_in_no_tree_pass_data_on() -> None:

@@ -311,8 +311,8 @@ def test_compare_has_the_same_step() -> None:
 
 
 @pytest.mark.dear
-def test_a_list_of_collectives_costs_what_pareto_and_design_say(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One list: pareto, compare and step price alike; design times plans: the best all-to-all is a bound on its own."""
+def test_a_list_of_collectives_costs_no_more_than_pareto_and_design_say(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One list: compare and step price alike; design times plans: the best all-to-all is a bound on its own."""
     monkeypatch.setattr(importlib.import_module("topodesign.report.design.design"), "failures_of", lambda *_: ())
     every = [("allreduce", "64MiB", 1), ("allgather", "8MiB", 1), ("all-to-all", "16MiB", 4)]
     for nodes, degree, shares in few([(12, 3, every), (16, 4, every[:2])]):
@@ -322,7 +322,7 @@ def test_a_list_of_collectives_costs_what_pareto_and_design_say(monkeypatch: pyt
         [side] = compare([spec], step=mix, bandwidth="400Gbps").contenders
         [step] = compare_steps(mix, [spec], bandwidth="400Gbps").contenders
         assert side.step is not None
-        assert first.times[0] == side.step.seconds == step.time.seconds
+        assert side.step.seconds == step.time.seconds <= first.times[0]  # a row is one plan, a step one per collective
         asked: Any = {"nodes": nodes, "degree": degree, "bandwidth": "400Gbps", "workload": mix}
         for part in next(one for one in design(**asked).contenders if one.spec == spec).parts:
             [alone] = compare_steps(Mix("alone", (part.share,)), [spec], bandwidth="400Gbps").contenders
