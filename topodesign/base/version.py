@@ -1,3 +1,3 @@
 """The version of the package, which files and help texts state."""
 
-__version__ = "0.33.0"
+__version__ = "0.34.0"
