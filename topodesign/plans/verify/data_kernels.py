@@ -196,7 +196,7 @@ def replay(sends: Sends, blocks: Blocks, alive: Flags, lacks: Lacks) -> None:
 
     At an instant data arrive before they are sent on.
     """
-    nodes = len(blocks.team)
+    nodes, same_order, steady = len(blocks.team), len(sends.by_end) == 0, len(sends.end) == 0
     for place in range(len(blocks.units)):
         begin, end = blocks.bounds[place]
         if begin == end:
@@ -229,8 +229,8 @@ def replay(sends: Sends, blocks: Blocks, alive: Flags, lacks: Lacks) -> None:
             coming = first
             for row in range(first, last + 1):
                 while coming < last:
-                    at = coming if len(sends.by_end) == 0 else sends.by_end[coming]
-                    arrival = sends.end[at] if len(sends.end) else sends.start[at] + 1
+                    at = coming if same_order else sends.by_end[coming]
+                    arrival = sends.start[at] + 1 if steady else sends.end[at]
                     if row < last and arrival > sends.start[row]:
                         break
                     coming += 1
