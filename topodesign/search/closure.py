@@ -253,7 +253,7 @@ def close(
     start, tried, less, count = time.monotonic(), set[str](), set[str](), _with_free_ports(state)
     for target, spec in [found for size in sorted(state.rows) for found in iterate_kept(state, size)]:
         if seconds is not None and time.monotonic() - start > seconds:
-            return count
+            return count + _with_free_ports(state)
         before = state.rows[target.size]
         state.keep(target, [spec], most=_MAX_WORK)
         count += len([row for row in state.rows[target.size] if row not in before])
